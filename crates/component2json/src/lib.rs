@@ -1,1 +1,45 @@
+//! WIT → JSON Schema, and JSON ↔ component values.
+//!
+//! Bytes of a component go in; out come the functions it exports, with the schemas that MCP clients read and a conversion plan
+//! ([`Function`]) for each. The plan turns a call's JSON into [`Val`](wasmtime::component::Val)s and the results back, and it
+//! validates on the way, so that a call never looks at the WIT again.
+//!
+//! This crate does no I/O, starts no engine and knows nothing of MCP. Everything in a component is hostile here: names, docs and
+//! types are bounded before anybody sees them.
 
+mod arguments;
+mod component;
+mod docs;
+mod names;
+mod results;
+mod schema;
+mod sections;
+mod tools;
+mod types;
+mod wire;
+
+pub use arguments::{Argument, ArgumentError, ArgumentErrors, json_to_arguments, json_to_vals, nearest_first};
+pub use component::{Exports, LeftOut, ScopeDocs, Warnings, interface_names, read_exports};
+pub use docs::{Docs, DocsError, SECTION_NAME as DOCS_SECTION, clean as clean_text};
+pub use names::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME, ToolName, snake_case, tool_names};
+pub use results::{ResultError, Returned, create_placeholder_results, returned_to_json, vals_to_json};
+pub use schema::{Direction, input_schema, output_schema, type_to_json_schema};
+pub use sections::{FileKind, core_exports, file_kind};
+pub use tools::{ToolMetadata, component_exports_to_json_schema, component_exports_to_tools, describe};
+pub use types::{Case, ExportName, Field, Function, FunctionDef, Kind, Label, Type, TypeDef, TypeRef, wit_text};
+
+/// Why bytes are no component that can be served.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("not a valid WebAssembly component: {0}")]
+    Malformed(String),
+    #[error("this is a WIT package encoded as WebAssembly: it describes functions but has none")]
+    WitPackage,
+    #[error("the docs could not be written: {0}")]
+    Docs(#[from] DocsError),
+}
+
+/// The component with these docs in it, so that it carries them wherever it goes.
+pub fn embed_docs(component: &[u8], docs: &Docs) -> Result<Vec<u8>, Error> {
+    sections::with(component, docs::SECTION_NAME, &docs.to_section()?)
+}

@@ -1,0 +1,378 @@
+//! From the bytes of a component to what it exports: functions with their types and docs, and what is left out and why.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use wit_parser::decoding::{DecodedWasm, decode};
+use wit_parser::{Handle, InterfaceId, Resolve, TypeDefKind, TypeId, TypeOwner, World, WorldItem, WorldKey};
+
+use crate::docs::{self, Docs, Scope};
+use crate::types::{Case, ExportName, Field, Function, Kind, Label, Type, TypeDef, TypeRef};
+use crate::{Error, schema, sections};
+
+/// JSON deeper than this is refused by common parsers once the envelope of a message is around it.
+const MAX_JSON_DEPTH: usize = 100;
+
+/// What a component exports, read once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Exports {
+    /// Functions that can be called, in the order of the component.
+    #[serde(with = "crate::wire")]
+    pub functions: Vec<Function>,
+    /// Exports that are no tools, and why.
+    pub left_out: Vec<LeftOut>,
+    /// Names of what the component imports: interfaces, and functions of the world.
+    pub imports: Vec<String>,
+    /// What the world and the interfaces say about themselves.
+    pub scopes: Vec<ScopeDocs>,
+    /// Whether the component needs an engine with component-model concurrency: it has `async` functions, streams, futures, or
+    /// imports of WASI 0.3.
+    pub needs_concurrency: bool,
+}
+
+/// An export that is not offered as a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub export: String,
+    pub reason: String,
+}
+
+/// What an exported interface says about itself; `interface` is absent for the world.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopeDocs {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    pub docs: String,
+}
+
+/// What was found besides the exports, for the caller to report.
+#[derive(Debug, Default)]
+pub struct Warnings(pub Vec<String>);
+
+/// Reads the exports of a component. `given` are docs from beside the component; the ones that it carries itself fill the gaps.
+pub fn read_exports(bytes: &[u8], given: Option<&Docs>) -> Result<(Exports, Warnings), Error> {
+    let mut warnings = Warnings::default();
+    let carried = carried_docs(bytes, &mut warnings)?;
+    let mut docs = given.cloned().unwrap_or_default();
+    docs.merge(&carried);
+
+    // wit-parser fails on a `package-docs` section that names what is not there, so it never sees one.
+    let plain = sections::without(bytes, &[docs::PACKAGE_DOCS_SECTION])?;
+    let (resolve, world) = match decode(&plain).map_err(|error| Error::Malformed(format!("{error:#}")))? {
+        DecodedWasm::Component(resolve, world) => (resolve, world),
+        DecodedWasm::WitPackage(..) => return Err(Error::WitPackage),
+    };
+    let Some(world) = resolve.worlds.get(world) else {
+        return Err(Error::Malformed("the component has no world".into()));
+    };
+
+    let mut exports = Exports {
+        functions: Vec::new(),
+        left_out: Vec::new(),
+        imports: world
+            .imports
+            .iter()
+            .filter(|(_, item)| !matches!(item, WorldItem::Type { .. }))
+            .map(|(key, _)| resolve.name_world_key(key))
+            .collect(),
+        scopes: Vec::new(),
+        needs_concurrency: needs_concurrency(&resolve, world),
+    };
+    let mut types = TypeBuilder::new(&resolve, &docs);
+    exports.add_scope(None, docs.scope(None));
+    for (key, item) in &world.exports {
+        let name = resolve.name_world_key(key);
+        match item {
+            WorldItem::Function(function) => exports.add(&mut types, None, function, docs.scope(None)),
+            WorldItem::Interface { id, .. } => {
+                let Some(interface) = resolve.interfaces.get(*id) else { continue };
+                if let Some(reason) = toolchain_interface(key, &name) {
+                    exports.left_out.push(LeftOut { export: name, reason: reason.into() });
+                    continue;
+                }
+                let scope = docs.scope(Some(&name));
+                exports.add_scope(Some(&name), scope);
+                for function in interface.functions.values() {
+                    exports.add(&mut types, Some(&name), function, scope);
+                }
+            }
+            WorldItem::Type { .. } => {}
+        }
+    }
+    Ok((exports, warnings))
+}
+
+/// The interfaces that a component names, whose docs it could carry.
+pub fn interface_names(bytes: &[u8]) -> Result<Vec<String>, Error> {
+    let plain = sections::without(bytes, &[docs::PACKAGE_DOCS_SECTION])?;
+    let decoded = decode(&plain).map_err(|error| Error::Malformed(format!("{error:#}")))?;
+    let resolve = decoded.resolve();
+    let named = resolve.interfaces.iter().filter_map(|(id, interface)| interface.name.as_ref().and(resolve.id_of(id)));
+    let inline = resolve.worlds.iter().flat_map(|(_, world)| world.exports.keys()).map(|key| resolve.name_world_key(key));
+    Ok(named.chain(inline).filter(|name| !name.starts_with("wasi:")).collect())
+}
+
+/// Docs inside the component: ours first, then `package-docs`. A section that cannot be read is reported and passed over.
+fn carried_docs(bytes: &[u8], warnings: &mut Warnings) -> Result<Docs, Error> {
+    let mut ours = Docs::default();
+    let mut package = Docs::default();
+    for (name, data, _) in sections::custom_sections(bytes)? {
+        let read = match name.as_str() {
+            docs::SECTION_NAME => Docs::from_section(&data).map(|docs| ours = docs),
+            docs::PACKAGE_DOCS_SECTION => Docs::from_package_docs(&data).map(|docs| package = docs),
+            _ => continue,
+        };
+        if let Err(error) = read {
+            warnings.0.push(format!("the docs in section `{name}` were ignored: {error}"));
+        }
+    }
+    ours.merge(&package);
+    Ok(ours)
+}
+
+impl Exports {
+    fn add_scope(&mut self, interface: Option<&str>, scope: Option<&Scope>) {
+        if let Some(docs) = scope.and_then(|scope| scope.docs.clone()) {
+            self.scopes.push(ScopeDocs { interface: interface.map(str::to_owned), docs });
+        }
+    }
+
+    fn add(&mut self, types: &mut TypeBuilder<'_>, interface: Option<&str>, function: &wit_parser::Function, scope: Option<&Scope>) {
+        let export = ExportName {
+            interface: interface.map(str::to_owned),
+            function: function.name.clone(),
+        };
+        let docs = scope.and_then(|scope| scope.functions.get(&function.name)).cloned();
+        match types.function(export.clone(), function, docs) {
+            Ok(function) => self.functions.push(function),
+            Err(reason) => self.left_out.push(LeftOut { export: export.to_string(), reason }),
+        }
+    }
+
+    /// What the named interface, or the world, says about itself.
+    pub(crate) fn scope_docs(&self, interface: Option<&str>) -> Option<&str> {
+        self.scopes.iter().find(|scope| scope.interface.as_deref() == interface).map(|scope| scope.docs.as_str())
+    }
+}
+
+fn needs_concurrency(resolve: &Resolve, world: &World) -> bool {
+    let of_world = world.imports.values().chain(world.exports.values()).filter_map(|item| match item {
+        WorldItem::Function(function) => Some(function),
+        _ => None,
+    });
+    let of_interfaces = resolve.interfaces.iter().flat_map(|(_, interface)| interface.functions.values());
+    of_world.chain(of_interfaces).any(|function| function.kind.is_async())
+        || resolve.types.iter().any(|(_, ty)| matches!(ty.kind, TypeDefKind::Future(_) | TypeDefKind::Stream(_)))
+        || world.imports.keys().any(|key| {
+            let name = resolve.name_world_key(key);
+            name.starts_with("wasi:") && name.contains("@0.3.")
+        })
+}
+
+/// Why an exported interface belongs to a toolchain and not to the author.
+fn toolchain_interface(key: &WorldKey, name: &str) -> Option<&'static str> {
+    match key {
+        WorldKey::Interface(_) if name.starts_with("wasi:") => Some("a WASI interface, which a host calls for itself"),
+        WorldKey::Name(name) if name == "exports" => Some("componentize-py's own entry points"),
+        _ => None,
+    }
+}
+
+/// Why an exported function belongs to a toolchain and not to the author.
+fn toolchain_function(export: &ExportName) -> Option<&'static str> {
+    let name = export.function.as_str();
+    if name.starts_with("cabi_") || name.starts_with("cabi-") {
+        return Some("part of the canonical ABI");
+    }
+    (export.interface.is_none() && name == "init").then_some("a toolchain's initializer")
+}
+
+/// Turns wit-parser's types into ours, each once.
+struct TypeBuilder<'a> {
+    resolve: &'a Resolve,
+    docs: &'a Docs,
+    done: HashMap<TypeId, TypeRef>,
+    depths: HashMap<usize, usize>,
+}
+
+impl<'a> TypeBuilder<'a> {
+    fn new(resolve: &'a Resolve, docs: &'a Docs) -> Self {
+        Self {
+            resolve,
+            docs,
+            done: HashMap::new(),
+            depths: HashMap::new(),
+        }
+    }
+
+    /// The plan of a function, or why it cannot be called.
+    fn function(&mut self, export: ExportName, function: &wit_parser::Function, docs: Option<String>) -> Result<Function, String> {
+        if let Some(reason) = toolchain_function(&export) {
+            return Err(reason.into());
+        }
+        let mut params = Vec::with_capacity(function.params.len());
+        for param in &function.params {
+            let ty = self.ty(&param.ty, 0).map_err(|reason| format!("parameter `{}` {reason}", param.name))?;
+            params.push(Field::new(&param.name, None, ty));
+        }
+        let result = match &function.result {
+            Some(ty) => Some(self.ty(ty, 0).map_err(|reason| format!("its result {reason}"))?),
+            None => None,
+        };
+        for ty in params.iter().map(|param| &param.ty).chain(&result) {
+            let depth = self.json_depth(ty);
+            if depth > MAX_JSON_DEPTH {
+                return Err(format!("its types nest {depth} levels deep in JSON; {MAX_JSON_DEPTH} is the limit"));
+            }
+        }
+        let function = Function {
+            export,
+            docs,
+            params,
+            result,
+            is_async: function.kind.is_async(),
+        };
+        schema::check_size(&function)?;
+        Ok(function)
+    }
+
+    fn ty(&mut self, ty: &wit_parser::Type, depth: usize) -> Result<TypeRef, String> {
+        use wit_parser::Type as Wit;
+        let kind = match ty {
+            Wit::Bool => Kind::Bool,
+            Wit::U8 => Kind::U8,
+            Wit::U16 => Kind::U16,
+            Wit::U32 => Kind::U32,
+            Wit::U64 => Kind::U64,
+            Wit::S8 => Kind::S8,
+            Wit::S16 => Kind::S16,
+            Wit::S32 => Kind::S32,
+            Wit::S64 => Kind::S64,
+            Wit::F32 => Kind::F32,
+            Wit::F64 => Kind::F64,
+            Wit::Char => Kind::Char,
+            Wit::String => Kind::String,
+            Wit::ErrorContext => return Err("is an error-context, which is not yet callable".into()),
+            Wit::Id(id) => return self.defined(*id, depth),
+        };
+        Ok(TypeRef::new(TypeDef { name: None, docs: None, kind }))
+    }
+
+    fn defined(&mut self, id: TypeId, depth: usize) -> Result<TypeRef, String> {
+        if let Some(done) = self.done.get(&id) {
+            return Ok(done.clone());
+        }
+        // Only aliases and nesting recurse, and WIT has no recursive types; the bound is for what a hostile file might hold.
+        if depth > 2 * MAX_JSON_DEPTH {
+            return Err("nests too deep".into());
+        }
+        let Some(def) = self.resolve.types.get(id) else {
+            return Err("is not defined".into());
+        };
+        let docs = def.name.as_ref().and_then(|name| self.scope_of(&def.owner)?.types.get(name));
+        let item = |name: &str| docs.and_then(|docs| docs.items.get(name)).cloned();
+        let label = |name: &String| Label { name: name.clone(), docs: item(name) };
+        let next = depth + 1;
+        let kind = match &def.kind {
+            TypeDefKind::Type(ty) => {
+                // An alias is its target under another name, with its own docs where it has some.
+                let target = self.ty(ty, next)?;
+                let name = def.name.clone().or_else(|| target.name.clone());
+                let docs = docs.and_then(|docs| docs.docs.clone()).or_else(|| target.docs.clone());
+                let alias = if (&name, &docs) == (&target.name, &target.docs) {
+                    target
+                } else {
+                    TypeRef::new(Type { name, docs, kind: target.kind.clone() })
+                };
+                self.done.insert(id, alias.clone());
+                return Ok(alias);
+            }
+            TypeDefKind::Record(record) => {
+                let mut fields = Vec::with_capacity(record.fields.len());
+                for field in &record.fields {
+                    fields.push(Field::new(&field.name, item(&field.name), self.ty(&field.ty, next)?));
+                }
+                Kind::Record(fields)
+            }
+            TypeDefKind::Tuple(tuple) => {
+                Kind::Tuple(tuple.types.iter().map(|ty| self.ty(ty, next)).collect::<Result<_, _>>()?)
+            }
+            TypeDefKind::Variant(variant) => {
+                let mut cases = Vec::with_capacity(variant.cases.len());
+                for case in &variant.cases {
+                    let ty = case.ty.as_ref().map(|ty| self.ty(ty, next)).transpose()?;
+                    cases.push(Case { name: case.name.clone(), docs: item(&case.name), ty });
+                }
+                Kind::Variant(cases)
+            }
+            TypeDefKind::Enum(cases) => Kind::Enum(cases.cases.iter().map(|case| label(&case.name)).collect()),
+            TypeDefKind::Flags(flags) => Kind::Flags(flags.flags.iter().map(|flag| label(&flag.name)).collect()),
+            TypeDefKind::Option(ty) => Kind::Option(self.ty(ty, next)?),
+            TypeDefKind::Result(result) => Kind::Result {
+                ok: result.ok.as_ref().map(|ty| self.ty(ty, next)).transpose()?,
+                err: result.err.as_ref().map(|ty| self.ty(ty, next)).transpose()?,
+            },
+            TypeDefKind::List(ty) => match self.ty(ty, next)? {
+                item if item.kind == Kind::U8 => Kind::Bytes,
+                item => Kind::List(item),
+            },
+            TypeDefKind::FixedLengthList(ty, len) => Kind::FixedList(self.ty(ty, next)?, *len),
+            TypeDefKind::Map(key, value) => match self.ty(key, next)? {
+                key if key.kind == Kind::String => Kind::StringMap(self.ty(value, next)?),
+                key => Kind::Map(key, self.ty(value, next)?),
+            },
+            TypeDefKind::Resource => return Err("is a resource, which is not yet callable".into()),
+            TypeDefKind::Handle(Handle::Own(id) | Handle::Borrow(id)) => {
+                let name = self.resolve.types.get(*id).and_then(|def| def.name.as_deref()).unwrap_or("resource");
+                return Err(format!("is a handle to the resource `{name}`; resources are not yet callable"));
+            }
+            TypeDefKind::Future(_) => return Err("is a future, which is not yet callable".into()),
+            TypeDefKind::Stream(_) => return Err("is a stream, which is not yet callable".into()),
+            TypeDefKind::Unknown => return Err("is not defined".into()),
+        };
+        let ty = TypeRef::new(TypeDef {
+            name: def.name.clone(),
+            docs: docs.and_then(|docs| docs.docs.clone()),
+            kind,
+        });
+        self.done.insert(id, ty.clone());
+        Ok(ty)
+    }
+
+    fn scope_of(&self, owner: &TypeOwner) -> Option<&'a Scope> {
+        match owner {
+            TypeOwner::Interface(id) => self.docs.scope(Some(&self.interface_name(*id)?)),
+            TypeOwner::World(_) => self.docs.scope(None),
+            TypeOwner::None => None,
+        }
+    }
+
+    fn interface_name(&self, id: InterfaceId) -> Option<String> {
+        let interface = self.resolve.interfaces.get(id)?;
+        if interface.name.is_some() {
+            return self.resolve.id_of(id);
+        }
+        // An interface written inside the world: its name is the one that the world exports it under.
+        self.resolve.worlds.iter().flat_map(|(_, world)| &world.exports).find_map(|(key, item)| match item {
+            WorldItem::Interface { id: exported, .. } if *exported == id => Some(self.resolve.name_world_key(key)),
+            _ => None,
+        })
+    }
+
+    /// How deep a value of this type nests in JSON.
+    fn json_depth(&mut self, ty: &TypeRef) -> usize {
+        if let Some(depth) = self.depths.get(&ty.address()) {
+            return *depth;
+        }
+        let below = ty.children().into_iter().map(|child| self.json_depth(child)).max().unwrap_or(0);
+        let own = match &ty.kind {
+            Kind::Option(inner) => usize::from(inner.is_option()),
+            Kind::Map(..) => 2,
+            Kind::Flags(_) => 1,
+            _ => usize::from(!ty.children().is_empty()),
+        };
+        let depth = below + own;
+        self.depths.insert(ty.address(), depth);
+        depth
+    }
+}

@@ -1,0 +1,245 @@
+//! Names that cross from WIT to MCP: tool names, JSON keys, titles.
+//!
+//! Tool names keep to `[a-z0-9_]` and start with a letter, because model APIs refuse more than that, and are short, because
+//! clients put a prefix of their own before them and count both.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::types::ExportName;
+
+/// The longest tool name unless the person says otherwise.
+pub const DEFAULT_MAX_TOOL_NAME: usize = 48;
+
+/// The shortest limit that still leaves room for a readable stem before the hash.
+pub const MIN_MAX_TOOL_NAME: usize = 16;
+
+/// The longest JSON key: the strictest model API takes no more.
+const MAX_PROPERTY_KEY: usize = 64;
+
+/// The name of an MCP tool: `[a-z][a-z0-9_]*`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ToolName(String);
+
+impl ToolName {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for ToolName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for ToolName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// `file-name` → `file_name`.
+pub fn snake_case(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .collect()
+}
+
+/// `file-name` → `fileName`.
+pub(crate) fn camel_case(name: &str) -> String {
+    let mut upper = false;
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() {
+            out.push(if upper { c.to_ascii_uppercase() } else { c });
+            upper = false;
+        } else {
+            upper = !out.is_empty();
+        }
+    }
+    out
+}
+
+/// The JSON key of a field or parameter.
+pub(crate) fn property_key(name: &str) -> String {
+    shorten(&snake_case(name), name, MAX_PROPERTY_KEY)
+}
+
+/// `add-one` → `Add one`.
+pub(crate) fn title(function: &str) -> String {
+    let words = function.replace(['-', '_'], " ");
+    let mut chars = words.chars();
+    let title: String = chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect();
+    crate::docs::cap(&title, 100)
+}
+
+/// Names for all functions of one component, in order, unique among themselves and unlike any that is `taken`.
+///
+/// A name is the parts of the export joined (`example:math/calculator.add-one` → `example_math_calculator_add_one`). One that
+/// is too long loses its namespace, then its package, where what is left is still unique; then it is cut and marked with a hash
+/// of the whole. Given a `prefix` every name starts with it.
+pub fn tool_names(exports: &[ExportName], prefix: Option<&str>, max: usize, taken: &HashSet<ToolName>) -> Vec<ToolName> {
+    let parts = parts_of(exports);
+    let full: Vec<String> = parts.iter().map(|parts| join(prefix, parts)).collect();
+    let all_full: HashSet<&String> = full.iter().collect();
+    let mut used = taken.clone();
+    let mut names = Vec::with_capacity(exports.len());
+    for ((export, parts), full) in exports.iter().zip(&parts).zip(&full) {
+        let free = |name: &String| name.len() <= max && !used.contains(&ToolName(name.clone()));
+        let shorter = || {
+            // Only the namespace and the package may go: what is left still says which interface it is.
+            let droppable = parts.len().saturating_sub(2);
+            (1..=droppable)
+                .filter_map(|dropped| parts.get(dropped..))
+                .map(|rest| join(prefix, rest))
+                .find(|name| free(name) && !all_full.contains(name))
+        };
+        let name = if free(full) {
+            full.clone()
+        } else if full.len() > max {
+            shorter().unwrap_or_else(|| marked(full, &export.to_string(), max, &used))
+        } else {
+            marked(full, &export.to_string(), max, &used)
+        };
+        let name = ToolName(name);
+        used.insert(name.clone());
+        names.push(name);
+    }
+    names
+}
+
+/// The parts of each export's name, with the package's version only where the name would not be unique without it.
+fn parts_of(exports: &[ExportName]) -> Vec<Vec<String>> {
+    let mut versions: BTreeMap<(String, &str), usize> = BTreeMap::new();
+    let split: Vec<_> = exports.iter().map(|export| (split_interface(export), export.function.as_str())).collect();
+    for ((parts, _), function) in &split {
+        *versions.entry((parts.join("/"), function)).or_default() += 1;
+    }
+    split
+        .iter()
+        .map(|((parts, version), function)| {
+            let ambiguous = versions.get(&(parts.join("/"), function)).is_some_and(|count| *count > 1);
+            let version = version.as_ref().filter(|_| ambiguous);
+            parts.iter().chain(version).map(|part| snake_case(part)).chain([snake_case(function)]).collect()
+        })
+        .collect()
+}
+
+/// `example:math/calculator@0.1.0` → `[example, math, calculator]` and `0.1.0`.
+fn split_interface(export: &ExportName) -> (Vec<String>, Option<String>) {
+    let Some(interface) = &export.interface else {
+        return (vec![], None);
+    };
+    let (name, version) = match interface.split_once('@') {
+        Some((name, version)) => (name, Some(version.to_owned())),
+        None => (interface.as_str(), None),
+    };
+    (name.split([':', '/']).map(str::to_owned).collect(), version)
+}
+
+fn join(prefix: Option<&str>, parts: &[String]) -> String {
+    let name = prefix.into_iter().chain(parts.iter().map(String::as_str)).collect::<Vec<_>>().join("_");
+    let name = snake_case(&name);
+    if name.starts_with(|c: char| c.is_ascii_lowercase()) { name } else { format!("t_{name}") }
+}
+
+/// A name cut to `max` with a hash of `whole`; hashed again while somebody else has it.
+fn marked(name: &str, whole: &str, max: usize, used: &HashSet<ToolName>) -> String {
+    let mut salt = whole.to_owned();
+    loop {
+        let candidate = with_hash(name, &salt, max);
+        if !used.contains(&ToolName(candidate.clone())) {
+            return candidate;
+        }
+        salt.push('+');
+    }
+}
+
+fn shorten(name: &str, whole: &str, max: usize) -> String {
+    if name.len() <= max { name.to_owned() } else { with_hash(name, whole, max) }
+}
+
+fn with_hash(name: &str, whole: &str, max: usize) -> String {
+    let hash: String = Sha256::digest(whole).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let stem: String = name.chars().take(max.saturating_sub(hash.len() + 1)).collect();
+    format!("{}_{hash}", stem.trim_end_matches('_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn export(text: &str) -> ExportName {
+        match text.rsplit_once('.').filter(|(left, _)| left.contains('/') || !left.contains('@')) {
+            Some((interface, function)) => ExportName { interface: Some(interface.into()), function: function.into() },
+            None => ExportName { interface: None, function: text.into() },
+        }
+    }
+
+    fn names(exports: &[&str], prefix: Option<&str>, max: usize) -> Vec<String> {
+        let exports: Vec<_> = exports.iter().map(|text| export(text)).collect();
+        tool_names(&exports, prefix, max, &HashSet::new()).into_iter().map(|name| name.0).collect()
+    }
+
+    #[test]
+    fn names_join_the_parts_of_the_export() {
+        for (from, to) in [
+            ("example:math/calculator.add-one", "example_math_calculator_add_one"),
+            ("example:math/calculator@0.1.0.add-one", "example_math_calculator_add_one"),
+            ("fetch", "fetch"),
+            ("tools.HTTP-get", "tools_http_get"),
+        ] {
+            assert_eq!(names(&[from], None, 48), [to], "{from}");
+        }
+    }
+
+    #[test]
+    fn long_names_lose_leading_parts_and_are_then_cut() {
+        assert_eq!(names(&["example:math/calculator.add-one"], None, 30), ["math_calculator_add_one"]);
+        assert_eq!(names(&["example:math/calculator.add-one"], None, 20), ["calculator_add_one"]);
+        let cut = names(&["example:math/calculator.add-one"], None, 16);
+        assert_eq!(cut, names(&["example:math/calculator.add-one"], None, 16), "stable");
+        assert!(cut[0].len() <= 16 && cut[0].starts_with("example"), "{cut:?}");
+    }
+
+    #[test]
+    fn what_a_shorter_name_would_shadow_stays_apart() {
+        let both = names(&["a:math/calculator.add-one", "b:math/calculator.add-one"], None, 24);
+        assert_eq!(both.len(), 2);
+        assert_ne!(both[0], both[1]);
+    }
+
+    #[test]
+    fn two_versions_keep_their_version() {
+        assert_eq!(
+            names(&["a:b/c@0.1.0.f", "a:b/c@0.2.0.f", "a:b/c@0.2.0.g"], None, 48),
+            ["a_b_c_0_1_0_f", "a_b_c_0_2_0_f", "a_b_c_g"]
+        );
+    }
+
+    #[test]
+    fn names_that_fold_into_one_stay_callable() {
+        let both = names(&["x:a-b/c.d", "x:a/b-c.d"], None, 48);
+        assert_ne!(both[0], both[1]);
+        assert!(both.iter().all(|name| name.starts_with("x_a_b_c_d")));
+    }
+
+    #[test]
+    fn a_prefix_counts_against_the_limit() {
+        assert_eq!(names(&["fetch"], Some("my-tool"), 48), ["my_tool_fetch"]);
+        assert!(names(&["fetch"], Some(&"x".repeat(60)), 48)[0].len() <= 48);
+        assert_eq!(names(&["fetch"], Some("7zip"), 48), ["t_7zip_fetch"]);
+    }
+
+    #[test]
+    fn keys_and_titles() {
+        assert_eq!(property_key("file-name"), "file_name");
+        assert_eq!(camel_case("file-name"), "fileName");
+        assert_eq!(title("add-one"), "Add one");
+        assert!(property_key(&"a".repeat(99_000)).len() <= 64);
+    }
+}

@@ -1,0 +1,139 @@
+//! Custom sections at the top level of a component: finding them, leaving them out, appending one.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use wasm_encoder::{ComponentSection, CustomSection};
+use wasmparser::{Parser, Payload};
+
+use crate::Error;
+
+/// What the first bytes of a file say it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    Component,
+    CoreModule,
+    NotWasm,
+}
+
+/// Looks at the eight bytes of the preamble only.
+pub fn file_kind(bytes: &[u8]) -> FileKind {
+    match bytes.get(..8) {
+        Some([0, b'a', b's', b'm', _, _, layer, 0]) if *layer == 1 => FileKind::Component,
+        Some([0, b'a', b's', b'm', _, _, 0, 0]) => FileKind::CoreModule,
+        _ => FileKind::NotWasm,
+    }
+}
+
+/// The names that a core module exports; as far as they can be read.
+pub fn core_exports(bytes: &[u8]) -> Vec<String> {
+    Parser::new(0)
+        .parse_all(bytes)
+        .map_while(Result::ok)
+        .filter_map(|payload| match payload {
+            Payload::ExportSection(exports) => Some(exports.into_iter().map_while(Result::ok).map(|export| export.name.to_owned())),
+            _ => None,
+        })
+        .flatten()
+        .collect()
+}
+
+/// The custom sections of the component itself, not of what is nested in it: name, contents, and where the whole section lies.
+pub(crate) fn custom_sections(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>, Range<usize>)>, Error> {
+    let mut sections = Vec::new();
+    let mut depth = 0usize;
+    // A section's header is not part of the range that wasmparser reports, so remember where the previous payload ended.
+    let mut end = 8;
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload.map_err(|error| Error::Malformed(error.to_string()))? {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(offset) => {
+                depth = depth.saturating_sub(1);
+                end = offset;
+            }
+            Payload::CustomSection(section) if depth == 0 => {
+                let range = section.range();
+                sections.push((section.name().to_owned(), section.data().to_owned(), end..range.end));
+                end = range.end;
+            }
+            other => {
+                if let Some((_, range)) = other.as_section() {
+                    end = range.end;
+                }
+            }
+        }
+    }
+    Ok(sections)
+}
+
+/// The component without the named top-level custom sections.
+pub(crate) fn without<'a>(bytes: &'a [u8], names: &[&str]) -> Result<Cow<'a, [u8]>, Error> {
+    let cut: Vec<_> = custom_sections(bytes)?
+        .into_iter()
+        .filter(|(name, _, _)| names.contains(&name.as_str()))
+        .map(|(_, _, range)| range)
+        .collect();
+    if cut.is_empty() {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let mut kept = Vec::with_capacity(bytes.len());
+    let mut position = 0;
+    for range in cut {
+        kept.extend_from_slice(bytes.get(position..range.start).unwrap_or_default());
+        position = range.end;
+    }
+    kept.extend_from_slice(bytes.get(position..).unwrap_or_default());
+    Ok(Cow::Owned(kept))
+}
+
+/// The component with a custom section of that name at its end, in place of one it may have had.
+pub(crate) fn with(bytes: &[u8], name: &str, data: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut out = without(bytes, &[name])?.into_owned();
+    CustomSection {
+        name: name.into(),
+        data: data.into(),
+    }
+    .append_to_component(&mut out);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMPONENT: &str = r#"(component
+        (@custom "first" "1")
+        (core module (@custom "inner" "x") (func))
+        (@custom "second" "2")
+        (component (@custom "inner" "y")))"#;
+
+    #[test]
+    fn only_the_top_level_counts() {
+        let bytes = wat::parse_str(COMPONENT).unwrap();
+        let names: Vec<_> = custom_sections(&bytes).unwrap().into_iter().map(|(name, ..)| name).collect();
+        assert_eq!(names, ["first", "second"]);
+    }
+
+    #[test]
+    fn sections_are_left_out_and_replaced() {
+        let bytes = wat::parse_str(COMPONENT).unwrap();
+        for name in ["first", "second"] {
+            let cut = without(&bytes, &[name]).unwrap();
+            wasmparser::Validator::new_with_features(wasmparser::WasmFeatures::all()).validate_all(&cut).unwrap();
+            assert!(custom_sections(&cut).unwrap().iter().all(|(n, ..)| n != name));
+        }
+        let once = with(&bytes, "ours", b"a").unwrap();
+        let twice = with(&once, "ours", b"b").unwrap();
+        assert_eq!(once.len(), twice.len());
+        assert!(custom_sections(&twice).unwrap().iter().any(|(name, data, _)| name == "ours" && data == b"b"));
+        assert_eq!(without(&twice, &["ours"]).unwrap(), bytes);
+    }
+
+    #[test]
+    fn kinds_of_files() {
+        assert_eq!(file_kind(&wat::parse_str("(component)").unwrap()), FileKind::Component);
+        assert_eq!(file_kind(&wat::parse_str("(module)").unwrap()), FileKind::CoreModule);
+        assert_eq!(file_kind(b""), FileKind::NotWasm);
+        assert_eq!(file_kind(b"hello, world"), FileKind::NotWasm);
+    }
+}

@@ -1,0 +1,68 @@
+//! Exported functions as tool definitions.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::component::Exports;
+use crate::names::{self, ToolName};
+use crate::types::Function;
+use crate::{DEFAULT_MAX_TOOL_NAME, Docs, Error, schema};
+
+/// A function as MCP clients see it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolMetadata {
+    pub name: ToolName,
+    pub title: String,
+    pub description: String,
+    pub input_schema: Value,
+    /// In its envelope; none for a function that returns nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+}
+
+/// The tools of a component, under the names they have when nothing else is loaded, in the order of its exports.
+pub fn component_exports_to_tools(exports: &Exports) -> Vec<ToolMetadata> {
+    let names: Vec<_> = exports.functions.iter().map(|function| function.export.clone()).collect();
+    let names = names::tool_names(&names, None, DEFAULT_MAX_TOOL_NAME, &HashSet::new());
+    exports.functions.iter().zip(names).map(|(function, name)| describe(exports, function, name)).collect()
+}
+
+/// The tools of a component as `{"tools": [ … ]}`, straight from its bytes.
+pub fn component_exports_to_json_schema(component: &[u8], docs: Option<&Docs>) -> Result<Value, Error> {
+    let (exports, _) = crate::read_exports(component, docs)?;
+    let tools: Vec<Value> = component_exports_to_tools(&exports)
+        .iter()
+        .map(|tool| serde_json::to_value(tool).map_err(|error| Error::Malformed(error.to_string())))
+        .collect::<Result<_, _>>()?;
+    Ok(json!({ "tools": tools }))
+}
+
+/// The definition of one function under a given name.
+pub fn describe(exports: &Exports, function: &Function, name: ToolName) -> ToolMetadata {
+    ToolMetadata {
+        name,
+        title: names::title(&function.export.function),
+        description: description(exports, function),
+        input_schema: schema::input_schema(function),
+        output_schema: schema::output_schema(function),
+    }
+}
+
+/// What the function says about itself, else its signature; then what it is part of, which is often where the context is.
+fn description(exports: &Exports, function: &Function) -> String {
+    let interface = function.export.interface.as_deref();
+    let what = match &function.docs {
+        Some(docs) => docs.clone(),
+        None => crate::docs::cap(&function.signature(), 1024),
+    };
+    let about = match (exports.scope_docs(interface), interface) {
+        (Some(docs), Some(interface)) => format!("\n\nPart of {interface}: {docs}"),
+        (Some(docs), None) => format!("\n\nPart of: {docs}"),
+        (None, Some(interface)) if function.docs.is_none() => format!("\n\nPart of {interface}."),
+        (None, _) => String::new(),
+    };
+    what + &about
+}

@@ -1,0 +1,330 @@
+//! The types of a component's exports, as this crate needs them: one graph, built once from the WIT, that schemas, arguments
+//! and results are all read from.
+//!
+//! A type that is used twice is one node with two edges (`Arc`), so the graph is never larger than the component that
+//! declared it, however large the same types would be when written out.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::names;
+
+/// One WIT type with its documentation.
+///
+/// `R` is how a type names another one: `Arc<Type>` in memory, an index on disk (see [`crate::wire`]).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TypeDef<R> {
+    /// Its WIT name, for types that have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs: Option<String>,
+    pub kind: Kind<R>,
+}
+
+/// A type of the in-memory graph.
+pub type Type = TypeDef<TypeRef>;
+
+/// A shared edge of the in-memory graph.
+#[derive(Clone, Debug)]
+pub struct TypeRef(Arc<Type>);
+
+impl PartialEq for TypeRef {
+    /// Two edges to one node are equal without looking: a graph that shares much would take forever to compare as a tree.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || *self.0 == *other.0
+    }
+}
+
+impl TypeRef {
+    pub fn new(ty: Type) -> Self {
+        Self(Arc::new(ty))
+    }
+
+    /// Where this node lives: equal for two edges to one node. For memo tables only.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+}
+
+impl std::ops::Deref for TypeRef {
+    type Target = Type;
+
+    fn deref(&self) -> &Type {
+        &self.0
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind<R> {
+    Bool,
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+    S64,
+    F32,
+    F64,
+    Char,
+    String,
+    /// `list<u8>`, which JSON carries as base64.
+    Bytes,
+    List(R),
+    FixedList(R, u32),
+    /// `map<string, V>`, which JSON carries as an object.
+    StringMap(R),
+    Map(R, R),
+    Record(Vec<Field<R>>),
+    Tuple(Vec<R>),
+    Variant(Vec<Case<R>>),
+    Enum(Vec<Label>),
+    Flags(Vec<Label>),
+    Option(R),
+    Result {
+        ok: Option<R>,
+        err: Option<R>,
+    },
+}
+
+/// A record field or a function parameter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Field<R> {
+    /// The name as the WIT spells it.
+    pub name: String,
+    /// The JSON key that schemas advertise and results use.
+    pub key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs: Option<String>,
+    pub ty: R,
+}
+
+impl<R> Field<R> {
+    pub fn new(name: &str, docs: Option<String>, ty: R) -> Self {
+        Self {
+            name: name.to_owned(),
+            key: names::property_key(name),
+            docs,
+            ty,
+        }
+    }
+}
+
+/// A case of a variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Case<R> {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs: Option<String>,
+    pub ty: Option<R>,
+}
+
+/// A case of an enum, or one of the flags.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Label {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs: Option<String>,
+}
+
+impl Type {
+    pub(crate) fn is_option(&self) -> bool {
+        matches!(self.kind, Kind::Option(_))
+    }
+}
+
+impl<R> TypeDef<R> {
+    /// The same type with every reference replaced: how the graph goes to disk and comes back.
+    pub(crate) fn try_map<S, E>(&self, mut f: impl FnMut(&R) -> Result<S, E>) -> Result<TypeDef<S>, E> {
+        let kind = match &self.kind {
+            Kind::Bool => Kind::Bool,
+            Kind::U8 => Kind::U8,
+            Kind::U16 => Kind::U16,
+            Kind::U32 => Kind::U32,
+            Kind::U64 => Kind::U64,
+            Kind::S8 => Kind::S8,
+            Kind::S16 => Kind::S16,
+            Kind::S32 => Kind::S32,
+            Kind::S64 => Kind::S64,
+            Kind::F32 => Kind::F32,
+            Kind::F64 => Kind::F64,
+            Kind::Char => Kind::Char,
+            Kind::String => Kind::String,
+            Kind::Bytes => Kind::Bytes,
+            Kind::List(r) => Kind::List(f(r)?),
+            Kind::FixedList(r, n) => Kind::FixedList(f(r)?, *n),
+            Kind::StringMap(v) => Kind::StringMap(f(v)?),
+            Kind::Map(k, v) => Kind::Map(f(k)?, f(v)?),
+            Kind::Record(fields) => Kind::Record(fields.iter().map(|x| x.try_map(&mut f)).collect::<Result<_, _>>()?),
+            Kind::Tuple(items) => Kind::Tuple(items.iter().map(&mut f).collect::<Result<_, _>>()?),
+            Kind::Variant(cases) => {
+                let case = |case: &Case<R>| {
+                    Ok(Case {
+                        name: case.name.clone(),
+                        docs: case.docs.clone(),
+                        ty: case.ty.as_ref().map(&mut f).transpose()?,
+                    })
+                };
+                Kind::Variant(cases.iter().map(case).collect::<Result<_, _>>()?)
+            }
+            Kind::Enum(labels) => Kind::Enum(labels.clone()),
+            Kind::Flags(labels) => Kind::Flags(labels.clone()),
+            Kind::Option(r) => Kind::Option(f(r)?),
+            Kind::Result { ok, err } => Kind::Result {
+                ok: ok.as_ref().map(&mut f).transpose()?,
+                err: err.as_ref().map(&mut f).transpose()?,
+            },
+        };
+        Ok(TypeDef {
+            name: self.name.clone(),
+            docs: self.docs.clone(),
+            kind,
+        })
+    }
+
+    /// Every type that this one is made of, in order.
+    pub fn children(&self) -> Vec<&R> {
+        match &self.kind {
+            Kind::List(r) | Kind::FixedList(r, _) | Kind::StringMap(r) | Kind::Option(r) => vec![r],
+            Kind::Map(k, v) => vec![k, v],
+            Kind::Record(fields) => fields.iter().map(|field| &field.ty).collect(),
+            Kind::Tuple(items) => items.iter().collect(),
+            Kind::Variant(cases) => cases.iter().filter_map(|case| case.ty.as_ref()).collect(),
+            Kind::Result { ok, err } => ok.iter().chain(err).collect(),
+            Kind::Bool
+            | Kind::U8
+            | Kind::U16
+            | Kind::U32
+            | Kind::U64
+            | Kind::S8
+            | Kind::S16
+            | Kind::S32
+            | Kind::S64
+            | Kind::F32
+            | Kind::F64
+            | Kind::Char
+            | Kind::String
+            | Kind::Bytes
+            | Kind::Enum(_)
+            | Kind::Flags(_) => vec![],
+        }
+    }
+}
+
+impl<R> Field<R> {
+    pub(crate) fn try_map<S, E>(&self, mut f: impl FnMut(&R) -> Result<S, E>) -> Result<Field<S>, E> {
+        Ok(Field {
+            name: self.name.clone(),
+            key: self.key.clone(),
+            docs: self.docs.clone(),
+            ty: f(&self.ty)?,
+        })
+    }
+}
+
+/// Where wasmtime finds a function: the exact names of the exported instance and of the function in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ExportName {
+    /// `example:math/calculator@0.1.0`; absent for a function that the world itself exports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    pub function: String,
+}
+
+impl std::fmt::Display for ExportName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.interface {
+            Some(interface) => write!(f, "{interface}.{}", self.function),
+            None => f.write_str(&self.function),
+        }
+    }
+}
+
+/// An exported function: all that a call needs to know, so that no call looks at the WIT again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionDef<R> {
+    pub export: ExportName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs: Option<String>,
+    pub params: Vec<Field<R>>,
+    pub result: Option<R>,
+    /// `async func`: it needs the engine with component-model concurrency.
+    pub is_async: bool,
+}
+
+/// The conversion plan of one function.
+pub type Function = FunctionDef<TypeRef>;
+
+impl<R> FunctionDef<R> {
+    pub(crate) fn try_map<S, E>(&self, mut f: impl FnMut(&R) -> Result<S, E>) -> Result<FunctionDef<S>, E> {
+        Ok(FunctionDef {
+            export: self.export.clone(),
+            docs: self.docs.clone(),
+            params: self.params.iter().map(|p| p.try_map(&mut f)).collect::<Result<_, _>>()?,
+            result: self.result.as_ref().map(&mut f).transpose()?,
+            is_async: self.is_async,
+        })
+    }
+}
+
+impl Function {
+    /// The signature in WIT, for people and for descriptions of functions that have no docs.
+    pub fn signature(&self) -> String {
+        let params: Vec<_> = self
+            .params
+            .iter()
+            .map(|p| format!("{}: {}", p.name, wit_text(&p.ty)))
+            .collect();
+        let keyword = if self.is_async { "async func" } else { "func" };
+        let result = self
+            .result
+            .as_ref()
+            .map(|ty| format!(" -> {}", wit_text(ty)))
+            .unwrap_or_default();
+        format!("{}: {keyword}({}){result}", self.export.function, params.join(", "))
+    }
+}
+
+/// A type as WIT spells it; named types by their name.
+pub fn wit_text(ty: &Type) -> String {
+    if let Some(name) = &ty.name {
+        return name.clone();
+    }
+    let optional = |ty: &Option<TypeRef>| ty.as_ref().map_or_else(|| "_".to_owned(), |ty| wit_text(ty));
+    match &ty.kind {
+        Kind::Bool => "bool".into(),
+        Kind::U8 => "u8".into(),
+        Kind::U16 => "u16".into(),
+        Kind::U32 => "u32".into(),
+        Kind::U64 => "u64".into(),
+        Kind::S8 => "s8".into(),
+        Kind::S16 => "s16".into(),
+        Kind::S32 => "s32".into(),
+        Kind::S64 => "s64".into(),
+        Kind::F32 => "f32".into(),
+        Kind::F64 => "f64".into(),
+        Kind::Char => "char".into(),
+        Kind::String => "string".into(),
+        Kind::Bytes => "list<u8>".into(),
+        Kind::List(ty) => format!("list<{}>", wit_text(ty)),
+        Kind::FixedList(ty, len) => format!("list<{}, {len}>", wit_text(ty)),
+        Kind::StringMap(ty) => format!("map<string, {}>", wit_text(ty)),
+        Kind::Map(key, value) => format!("map<{}, {}>", wit_text(key), wit_text(value)),
+        Kind::Record(_) => "record".into(),
+        Kind::Tuple(items) => {
+            let items: Vec<_> = items.iter().map(|ty| wit_text(ty)).collect();
+            format!("tuple<{}>", items.join(", "))
+        }
+        Kind::Variant(_) => "variant".into(),
+        Kind::Enum(_) => "enum".into(),
+        Kind::Flags(_) => "flags".into(),
+        Kind::Option(ty) => format!("option<{}>", wit_text(ty)),
+        Kind::Result { ok: None, err: None } => "result".into(),
+        Kind::Result { ok, err: None } => format!("result<{}>", optional(ok)),
+        Kind::Result { ok, err } => format!("result<{}, {}>", optional(ok), optional(err)),
+    }
+}

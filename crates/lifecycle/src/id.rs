@@ -1,0 +1,56 @@
+//! Names of loaded components.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+/// A component's id: `[a-z0-9-]`, from the name of its file, never from what is inside it. Fit as a key, never used as a path.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ComponentId(String);
+
+/// Longer names are cut: an id becomes part of tool names.
+const MAX: usize = 40;
+
+impl ComponentId {
+    /// The id of a component in this file: `./My Plugin_v2.wasm` → `my-plugin-v2`.
+    pub fn from_file(path: &Path) -> Self {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+        let text: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).take(MAX).collect();
+        let text = text.trim_matches('-');
+        Self(if text.is_empty() { "component".to_owned() } else { text.to_owned() })
+    }
+
+    /// The same id with a number, for a second component of that name.
+    pub(crate) fn numbered(&self, number: usize) -> Self {
+        Self(format!("{}-{number}", self.0))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for ComponentId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_from_file_names() {
+        for (path, id) in [
+            ("./plugin.wasm", "plugin"),
+            ("/a/b/My Plugin_v2.wasm", "my-plugin-v2"),
+            ("../../etc/passwd", "passwd"),
+            ("…\u{202e}.wasm", "component"),
+            ("", "component"),
+        ] {
+            assert_eq!(ComponentId::from_file(Path::new(path)).as_str(), id, "{path}");
+        }
+    }
+}

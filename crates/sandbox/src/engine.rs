@@ -1,0 +1,88 @@
+//! The two engines, and what they offer to guests.
+
+use policy::Limits;
+use wasmtime::component::Linker;
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime_wasi_config::WasiConfig;
+
+use crate::code::CodeError;
+use crate::guest::Guest;
+use crate::ticker::Ticker;
+
+/// An engine with everything linked that a guest may import.
+pub(crate) struct Runtime {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<Guest>,
+    pub(crate) ticker: Ticker,
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    pub(crate) fn new(concurrency: bool, limits: &Limits) -> Result<Self, CodeError> {
+        let engine = engine(concurrency, limits)?;
+        let linker = linker(&engine, concurrency).map_err(CodeError::engine)?;
+        let ticker = Ticker::new(&engine).map_err(|error| CodeError::Engine(error.to_string()))?;
+        Ok(Self { engine, linker, ticker })
+    }
+}
+
+/// Instances come from a pool. Where the machine does not give the address space for one (`ulimit -v`), they are made on demand.
+fn engine(concurrency: bool, limits: &Limits) -> Result<Engine, CodeError> {
+    let mut config = config(concurrency);
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
+    Engine::new(&config).or_else(|error| {
+        tracing::info!(%error, "no memory pool; instances are allocated on demand");
+        config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
+        Engine::new(&config).map_err(CodeError::engine)
+    })
+}
+
+fn config(concurrency: bool) -> Config {
+    let mut config = Config::new();
+    config.concurrency_support(concurrency);
+    config.wasm_component_model_map(true);
+    config.wasm_component_model_fixed_length_lists(true);
+    config.epoch_interruption(true);
+    // Addresses of the guest's code mean nothing to the person who reads the error.
+    config.wasm_backtrace_max_frames(None);
+    config
+}
+
+fn pool(limits: &Limits) -> PoolingAllocationConfig {
+    let calls = limits.max_concurrent_calls.get().min(1_000);
+    let mut pool = PoolingAllocationConfig::new();
+    // A component brings several core instances: an adapter or two, and dozens where an interpreter is inside.
+    pool.total_component_instances(calls)
+        .total_core_instances(calls.saturating_mul(40))
+        .max_core_instances_per_component(200)
+        .max_component_instance_size(4 << 20)
+        .max_core_instance_size(4 << 20)
+        .total_memories(calls.saturating_mul(4))
+        .max_memories_per_component(16)
+        .total_tables(calls.saturating_mul(8))
+        .max_tables_per_component(40)
+        .table_elements(100_000)
+        .total_stacks(calls.saturating_mul(2))
+        // Pages that a call touched are wiped and kept for the next one: giving them back costs more than it saves.
+        .linear_memory_keep_resident(512 << 10)
+        .table_keep_resident(64 << 10)
+        .pagemap_scan(Enabled::Auto);
+    pool
+}
+
+fn linker(engine: &Engine, concurrency: bool) -> wasmtime::Result<Linker<Guest>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    wasmtime_wasi_config::add_to_linker(&mut linker, |guest: &mut Guest| WasiConfig::new(&guest.config))?;
+    if concurrency {
+        wasmtime_wasi::p3::add_to_linker(&mut linker)?;
+        wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
+    }
+    Ok(linker)
+}

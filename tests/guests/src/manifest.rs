@@ -1,0 +1,123 @@
+//! `manifest.json` says of which sources each checked-in component was compiled, so that a stale one is noticed without
+//! its toolchain.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Per component what it was made of.
+pub type Manifest = BTreeMap<String, Entry>;
+
+/// One compiled component.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The versions of the tools that compiled it: to be read by people, not checked.
+    pub tools: Vec<String>,
+    /// SHA-256 of each source file, by its path below `test-components/`.
+    pub sources: BTreeMap<String, String>,
+    /// SHA-256 of the component.
+    pub wasm: String,
+}
+
+/// Where the manifest is.
+pub fn path() -> PathBuf {
+    crate::folder().join("manifest.json")
+}
+
+/// Reads the manifest.
+pub fn read() -> Result<Manifest> {
+    Ok(serde_json::from_slice(&crate::read(&path())?)?)
+}
+
+/// The folders whose component is compiled by `rebuild.sh`: those in Rust and in C.
+pub fn compiled() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(crate::folder())? {
+        let folder = entry?.path();
+        let name = name_of(&folder);
+        if folder.join("Cargo.toml").is_file() || name == "kitchen-c" {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What the entry of this component must be now, tools left out.
+pub fn current(name: &str) -> Result<Entry> {
+    let root = crate::folder();
+    let folder = root.join(name);
+    let mut files = Vec::new();
+    collect(&folder, &mut files)?;
+    // What is not compiled in: the component itself, and the calls that tests make.
+    let wasm = folder.join(format!("{name}.wasm"));
+    files.retain(|file| *file != wasm && !file.ends_with("calls.json"));
+    if folder.join("Cargo.toml").is_file() {
+        files.extend([root.join("Cargo.toml"), root.join("Cargo.lock")]);
+    }
+
+    let mut sources = BTreeMap::new();
+    for file in files {
+        let parts: Vec<String> = file
+            .strip_prefix(&root)?
+            .iter()
+            .map(|part| part.to_string_lossy().into())
+            .collect();
+        sources.insert(parts.join("/"), sha256(&crate::read(&file)?));
+    }
+    Ok(Entry {
+        tools: Vec::new(),
+        sources,
+        wasm: sha256(&crate::read(&wasm)?),
+    })
+}
+
+/// Sets the entry of one component to what is on disk now.
+pub fn update(name: &str, tools: Vec<String>) -> Result<()> {
+    let mut manifest = if path().is_file() {
+        read()?
+    } else {
+        Manifest::new()
+    };
+    manifest.insert(
+        name.to_owned(),
+        Entry {
+            tools,
+            ..current(name)?
+        },
+    );
+    let mut text = serde_json::to_vec_pretty(&manifest)?;
+    text.push(b'\n');
+    crate::write(&path(), &text)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
