@@ -1,1 +1,48 @@
-fn main() {}
+//! `host`: serve any WebAssembly component's exports as MCP tools.
+//!
+//! Parses the command line, calls a crate, prints. Exit code 0 is success, 1 a tool that failed, 2 a wrong command line or a file
+//! that cannot be used.
+
+mod commands;
+mod logging;
+mod options;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Serve any WebAssembly component's exports as MCP tools, in a sandbox that grants nothing by default.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    logging: logging::LogOptions,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Serve(commands::serve::Serve),
+    Tools(commands::tools::Tools),
+    Inspect(commands::inspect::Inspect),
+    EmbedDocs(commands::embed_docs::EmbedDocs),
+    Call(commands::call::Call),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    cli.logging.start();
+    let result = match cli.command {
+        Command::Serve(serve) => serve.run(),
+        Command::Tools(tools) => tools.run(),
+        Command::Inspect(inspect) => inspect.run(),
+        Command::EmbedDocs(embed_docs) => embed_docs.run(),
+        Command::Call(call) => call.run(),
+    };
+    result.unwrap_or_else(|error| {
+        output::error(&format!("{error:#}"));
+        ExitCode::from(2)
+    })
+}

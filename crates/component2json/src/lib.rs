@@ -14,6 +14,7 @@ mod names;
 mod results;
 mod schema;
 mod sections;
+mod text;
 mod tools;
 mod types;
 mod wire;
@@ -25,6 +26,7 @@ pub use names::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME, ToolName, snake_case, 
 pub use results::{ResultError, Returned, create_placeholder_results, returned_to_json, vals_to_json};
 pub use schema::{Direction, input_schema, output_schema, type_to_json_schema};
 pub use sections::{FileKind, core_exports, file_kind};
+pub use text::{UnknownParameter, argument_from_text};
 pub use tools::{ToolMetadata, component_exports_to_json_schema, component_exports_to_tools, describe};
 pub use types::{Case, ExportName, Field, Function, FunctionDef, Kind, Label, Type, TypeDef, TypeRef, wit_text};
 

@@ -1,0 +1,236 @@
+//! MCP over a pair of pipes, one JSON-RPC message a line.
+//!
+//! rmcp's own line transport drops what it cannot read, so that the client waits forever, and ends the session when a notification
+//! comes before the first request. This one answers the former and passes over the latter. Nothing but messages is ever written.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId, ServerJsonRpcMessage};
+use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::{RoleServer, ServiceExt};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+
+use crate::handler::Server;
+
+/// The longest message that is read: arguments of 8 MiB in base64, and room besides.
+const MAX_LINE: usize = 32 << 20;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("the session could not be opened: {0}")]
+    Open(#[from] Box<ServerInitializeError>),
+    #[error("the session ended badly: {0}")]
+    Session(#[from] tokio::task::JoinError),
+}
+
+/// Serves one client on stdin and stdout until it closes its end.
+pub async fn serve_stdio(server: Server) -> Result<(), ServeError> {
+    let (read, write) = rmcp::transport::stdio_pipes();
+    match server.serve(Lines::new(read, write)).await {
+        Ok(session) => {
+            session.waiting().await?;
+            Ok(())
+        }
+        // A client that goes away before it said anything was only looking.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(Box::new(error).into()),
+    }
+}
+
+/// The transport. `W` is shared because rmcp sends from several tasks.
+struct Lines<R, W> {
+    read: BufReader<R>,
+    line: Vec<u8>,
+    /// Within a line that was too long, until it ends.
+    skipping: bool,
+    /// Whether rmcp has left the phase in which it takes requests only.
+    open: bool,
+    write: Arc<Mutex<W>>,
+}
+
+/// What a line turned out to be.
+enum Received {
+    Message(Box<ClientJsonRpcMessage>),
+    Ignored,
+    Wrong { id: Option<RequestId>, error: ErrorData },
+}
+
+impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
+    fn new(read: R, write: W) -> Self {
+        Self {
+            read: BufReader::with_capacity(64 << 10, read),
+            line: Vec::new(),
+            skipping: false,
+            open: false,
+            write: Arc::new(Mutex::new(write)),
+        }
+    }
+
+    /// Reads up to the end of a line into `self.line`. `None` at the end of the input.
+    ///
+    /// rmcp drops this future whenever something else is ready first, so all progress is kept in `self`.
+    async fn read_line(&mut self) -> io::Result<Option<LineLength>> {
+        loop {
+            let available = self.read.fill_buf().await?;
+            if available.is_empty() {
+                return Ok(None);
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(available.len(), |end| end + 1);
+            let too_long = self.line.len() + taken > MAX_LINE;
+            if too_long {
+                self.line.clear();
+                self.skipping = true;
+            }
+            if !self.skipping {
+                self.line.extend_from_slice(available.get(..taken).unwrap_or_default());
+            }
+            self.read.consume(taken);
+            if end.is_some() {
+                let length = if self.skipping { LineLength::TooLong } else { LineLength::Fine };
+                self.skipping = false;
+                return Ok(Some(length));
+            }
+        }
+    }
+
+    fn accept(&mut self, received: Received) -> Received {
+        if self.open {
+            return received;
+        }
+        let Received::Message(message) = received else { return received };
+        match &*message {
+            ClientJsonRpcMessage::Request(request) => {
+                self.open = opens_session(&request.request);
+                Received::Message(message)
+            }
+            // Before there is a session nobody can be notified of anything.
+            _ => Received::Ignored,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum LineLength {
+    Fine,
+    TooLong,
+}
+
+/// Whether rmcp starts a session with this request: any but a probe, in either era.
+fn opens_session(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        other => {
+            let meta = other.get_meta();
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+                && meta.protocol_version().is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Received {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Received::Ignored;
+    }
+    match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
+        Ok(message) => Received::Message(Box::new(message)),
+        Err(error) => explain(line, &error),
+    }
+}
+
+/// Why a line is no message, with the id of the request it was to be, where that can be read.
+fn explain(line: &[u8], error: &serde_json::Error) -> Received {
+    #[derive(Deserialize)]
+    struct Envelope {
+        id: Option<Value>,
+        method: Option<Value>,
+    }
+    // Unknown fields are skipped without recursion, so this reads also what nests too deep to be parsed.
+    let envelope: Option<Envelope> = serde_json::from_slice(line).ok();
+    let id = |envelope: &Envelope| serde_json::from_value::<RequestId>(envelope.id.clone()?).ok();
+    match (envelope, error.classify()) {
+        // A notification that nobody knows is no mistake.
+        (Some(Envelope { id: None, method: Some(Value::String(_)) }), _) => Received::Ignored,
+        (envelope, serde_json::error::Category::Syntax | serde_json::error::Category::Eof) => Received::Wrong {
+            id: envelope.as_ref().and_then(id),
+            error: ErrorData::parse_error(format!("the message is not JSON that can be read: {error}"), None),
+        },
+        (envelope, _) => {
+            let problem = if line.starts_with(b"[") { "batches are not part of the protocol" } else { "not a JSON-RPC 2.0 message" };
+            Received::Wrong {
+                id: envelope.as_ref().and_then(id),
+                error: ErrorData::invalid_request(problem, None),
+            }
+        }
+    }
+}
+
+/// An error that belongs to no request that we could tell: JSON-RPC wants its id to be null, where rmcp would leave it out.
+#[derive(Serialize)]
+struct Orphan {
+    jsonrpc: &'static str,
+    id: Option<RequestId>,
+    error: ErrorData,
+}
+
+async fn write_line<W: AsyncWrite + Unpin>(write: &Mutex<W>, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut write = write.lock().await;
+    write.write_all(&line).await?;
+    write.flush().await
+}
+
+impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Transport<RoleServer> for Lines<R, W> {
+    type Error = io::Error;
+
+    fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let write = Arc::clone(&self.write);
+        async move {
+            let message: ServerJsonRpcMessage = item;
+            write_line(&write, &message).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let received = match self.read_line().await {
+                Ok(Some(LineLength::Fine)) => parse(&self.line),
+                Ok(Some(LineLength::TooLong)) => Received::Wrong {
+                    id: None,
+                    error: ErrorData::invalid_request(format!("the message is longer than {} MiB", MAX_LINE >> 20), None),
+                },
+                Ok(None) => return None,
+                Err(error) => {
+                    tracing::error!(%error, "stdin could not be read");
+                    return None;
+                }
+            };
+            self.line.clear();
+            // A large message should not hold its memory forever.
+            self.line.shrink_to(64 << 10);
+            match self.accept(received) {
+                Received::Message(message) => return Some(*message),
+                Received::Ignored => {}
+                Received::Wrong { id, error } => {
+                    let answer = Orphan { jsonrpc: "2.0", id, error };
+                    if let Err(error) = write_line(&self.write, &answer).await {
+                        tracing::error!(%error, "stdout could not be written");
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.write.lock().await.shutdown().await
+    }
+}

@@ -1,0 +1,33 @@
+//! Logs: to stderr, because stdout is the protocol.
+
+use std::io::IsTerminal;
+
+use clap::{Args, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+#[derive(Args)]
+pub(crate) struct LogOptions {
+    /// What to log: error, warn, info, debug, or a filter such as `warn,guest=info`
+    #[arg(long, global = true, env = "HOST_LOG", default_value = "warn", value_name = "FILTER")]
+    log: String,
+    /// How to log
+    #[arg(long, global = true, default_value = "text", value_name = "FORMAT")]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+impl LogOptions {
+    pub(crate) fn start(&self) {
+        let filter = EnvFilter::try_new(&self.log).unwrap_or_else(|_| EnvFilter::new("warn"));
+        let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+        match self.log_format {
+            LogFormat::Text => logs.without_time().with_target(false).init(),
+            LogFormat::Json => logs.json().init(),
+        }
+    }
+}
