@@ -289,42 +289,80 @@ impl Function {
     }
 }
 
+/// The longest spelling of a type. A type that uses another one twice at every level would otherwise take forever to spell.
+const MAX_WIT_TEXT: usize = 1_000;
+
 /// A type as WIT spells it; named types by their name.
 pub fn wit_text(ty: &Type) -> String {
-    if let Some(name) = &ty.name {
-        return name.clone();
-    }
-    let optional = |ty: &Option<TypeRef>| ty.as_ref().map_or_else(|| "_".to_owned(), |ty| wit_text(ty));
-    match &ty.kind {
-        Kind::Bool => "bool".into(),
-        Kind::U8 => "u8".into(),
-        Kind::U16 => "u16".into(),
-        Kind::U32 => "u32".into(),
-        Kind::U64 => "u64".into(),
-        Kind::S8 => "s8".into(),
-        Kind::S16 => "s16".into(),
-        Kind::S32 => "s32".into(),
-        Kind::S64 => "s64".into(),
-        Kind::F32 => "f32".into(),
-        Kind::F64 => "f64".into(),
-        Kind::Char => "char".into(),
-        Kind::String => "string".into(),
-        Kind::Bytes => "list<u8>".into(),
-        Kind::List(ty) => format!("list<{}>", wit_text(ty)),
-        Kind::FixedList(ty, len) => format!("list<{}, {len}>", wit_text(ty)),
-        Kind::StringMap(ty) => format!("map<string, {}>", wit_text(ty)),
-        Kind::Map(key, value) => format!("map<{}, {}>", wit_text(key), wit_text(value)),
-        Kind::Record(_) => "record".into(),
-        Kind::Tuple(items) => {
-            let items: Vec<_> = items.iter().map(|ty| wit_text(ty)).collect();
-            format!("tuple<{}>", items.join(", "))
+    let mut text = String::new();
+    spell(ty, &mut text);
+    text
+}
+
+fn spell(ty: &Type, text: &mut String) {
+    if text.len() > MAX_WIT_TEXT {
+        if !text.ends_with('…') {
+            text.push('…');
         }
-        Kind::Variant(_) => "variant".into(),
-        Kind::Enum(_) => "enum".into(),
-        Kind::Flags(_) => "flags".into(),
-        Kind::Option(ty) => format!("option<{}>", wit_text(ty)),
-        Kind::Result { ok: None, err: None } => "result".into(),
-        Kind::Result { ok, err: None } => format!("result<{}>", optional(ok)),
-        Kind::Result { ok, err } => format!("result<{}, {}>", optional(ok), optional(err)),
+        return;
     }
+    if let Some(name) = &ty.name {
+        text.push_str(name);
+        return;
+    }
+    match &ty.kind {
+        Kind::Bool => text.push_str("bool"),
+        Kind::U8 => text.push_str("u8"),
+        Kind::U16 => text.push_str("u16"),
+        Kind::U32 => text.push_str("u32"),
+        Kind::U64 => text.push_str("u64"),
+        Kind::S8 => text.push_str("s8"),
+        Kind::S16 => text.push_str("s16"),
+        Kind::S32 => text.push_str("s32"),
+        Kind::S64 => text.push_str("s64"),
+        Kind::F32 => text.push_str("f32"),
+        Kind::F64 => text.push_str("f64"),
+        Kind::Char => text.push_str("char"),
+        Kind::String => text.push_str("string"),
+        Kind::Bytes => text.push_str("list<u8>"),
+        Kind::Record(_) => text.push_str("record"),
+        Kind::Variant(_) => text.push_str("variant"),
+        Kind::Enum(_) => text.push_str("enum"),
+        Kind::Flags(_) => text.push_str("flags"),
+        Kind::List(ty) => spell_generic("list", [Some(ty)], text),
+        Kind::FixedList(ty, len) => {
+            text.push_str("list<");
+            spell(ty, text);
+            text.push_str(&format!(", {len}>"));
+        }
+        Kind::StringMap(ty) => {
+            text.push_str("map<string, ");
+            spell(ty, text);
+            text.push('>');
+        }
+        Kind::Map(key, value) => spell_generic("map", [Some(key), Some(value)], text),
+        Kind::Tuple(items) => spell_generic("tuple", items.iter().map(Some), text),
+        Kind::Option(ty) => spell_generic("option", [Some(ty)], text),
+        Kind::Result { ok: None, err: None } => text.push_str("result"),
+        Kind::Result { ok, err: None } => spell_generic("result", [ok.as_ref()], text),
+        Kind::Result { ok, err } => spell_generic("result", [ok.as_ref(), err.as_ref()], text),
+    }
+}
+
+fn spell_generic<'a>(name: &str, arguments: impl IntoIterator<Item = Option<&'a TypeRef>>, text: &mut String) {
+    text.push_str(name);
+    text.push('<');
+    for (index, argument) in arguments.into_iter().enumerate() {
+        if index > 0 {
+            text.push_str(", ");
+        }
+        match argument {
+            Some(ty) => spell(ty, text),
+            None => text.push('_'),
+        }
+        if text.ends_with('…') {
+            break;
+        }
+    }
+    text.push('>');
 }

@@ -6,7 +6,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 use wasmtime_wasi_config::WasiConfig;
 
 use crate::code::CodeError;
-use crate::guest::Guest;
+use crate::guest::{Guest, MAX_TABLE_ELEMENTS};
 use crate::ticker::Ticker;
 
 /// An engine with everything linked that a guest may import.
@@ -66,7 +66,7 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
         .max_memories_per_component(16)
         .total_tables(calls.saturating_mul(8))
         .max_tables_per_component(40)
-        .table_elements(100_000)
+        .table_elements(MAX_TABLE_ELEMENTS)
         .total_stacks(calls.saturating_mul(2))
         // Pages that a call touched are wiped and kept for the next one: giving them back costs more than it saves.
         .linear_memory_keep_resident(512 << 10)

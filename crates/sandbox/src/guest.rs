@@ -14,6 +14,9 @@ use crate::capture::Capture;
 /// Open handles of all kinds that a guest may have at a time.
 const MAX_HANDLES: usize = 10_000;
 
+/// The largest table that a guest may have.
+pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
+
 /// What an element of a table costs us.
 const TABLE_ELEMENT: usize = size_of::<usize>();
 
@@ -125,6 +128,8 @@ impl ResourceLimiter for Usage {
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        // The pool refuses a larger table after we were asked, so it has to be remembered here.
+        self.refused |= desired > MAX_TABLE_ELEMENTS;
         Ok(self.grow(current.saturating_mul(TABLE_ELEMENT), desired.saturating_mul(TABLE_ELEMENT)))
     }
 }

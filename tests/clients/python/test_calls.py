@@ -87,7 +87,7 @@ class Tally:
 async def check_component(wasm, era, calls, tally):
     # Clients hand only a few variables down; the folder of the server's state is none of them.
     env = {key: os.environ[key] for key in ["HOST_HOME"] if key in os.environ}
-    server = StdioServerParameters(command=os.environ["HOST_BIN"], args=["serve", str(wasm)], env=env)
+    server = StdioServerParameters(command=os.environ["HOST_BIN"], args=["serve", "--timeout", "2s", str(wasm)], env=env)
 
     async with Client(server, mode=era, read_timeout_seconds=TIMEOUT_SECONDS) as client:
         expect(client.protocol_version == ERAS[era], f"the server chose {client.protocol_version}")

@@ -119,8 +119,8 @@ async function checkComponent(name, kind) {
 
   const transport = new kind.Transport({
     command: HOST_BIN,
-    args: ["serve", join(GUESTS_DIR, `${name}.wasm`)],
-    // Clients hand only a few variables down; the folder of the server's state is none of them.
+    args: ["serve", "--timeout", "2s", join(GUESTS_DIR, `${name}.wasm`)],
+    // Some calls run into the limit, in every era; see calls.json. Clients hand only a few variables down; HOST_HOME is none of them.
     env: HOST_HOME === undefined ? {} : { HOST_HOME },
   });
   let version;
