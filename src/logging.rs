@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 #[derive(Args)]
 pub(crate) struct LogOptions {
     /// What to log: error, warn, info, debug, or a filter such as `warn,guest=info`
-    #[arg(long, global = true, env = "HOST_LOG", default_value = "warn", value_name = "FILTER")]
+    #[arg(long, global = true, env = "HOST_LOG", default_value = "warn", value_name = "FILTER", value_parser = filter)]
     log: String,
     /// How to log
     #[arg(long, global = true, default_value = "text", value_name = "FORMAT")]
@@ -21,10 +21,18 @@ enum LogFormat {
     Json,
 }
 
+/// `EnvFilter` itself cannot be cloned, as clap wants its values to be, so its text is checked here.
+fn filter(text: &str) -> Result<String, tracing_subscriber::filter::ParseError> {
+    EnvFilter::try_new(text).map(|_| text.to_owned())
+}
+
 impl LogOptions {
     pub(crate) fn start(&self) {
-        let filter = EnvFilter::try_new(&self.log).unwrap_or_else(|_| EnvFilter::new("warn"));
-        let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+        let filter = EnvFilter::new(&self.log);
+        let logs = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal());
         match self.log_format {
             LogFormat::Text => logs.without_time().with_target(false).init(),
             LogFormat::Json => logs.json().init(),

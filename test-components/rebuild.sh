@@ -4,14 +4,13 @@
 #
 #   rebuild.sh [NAME…]      all by default; the others keep their bytes, which depend on the toolchain
 #
-# Rust needs its wasm32-wasip2 target: `rustup target add wasm32-wasip2`. Where that is no choice, RUST_WASM_TOOLCHAIN
-# names a script that is called with a directory and the target, and leaves a toolchain in DIRECTORY/toolchain.
-# wit-bindgen's C generator and zig, which is the C compiler, are fetched into the cache.
+# Rust needs its wasm32-wasip2 target; see ../scripts/rust-guests.sh. wit-bindgen's C generator and zig, which is the C
+# compiler, are fetched into the cache.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/host/rebuild
-target=wasm32-wasip2
+. "$here/../scripts/rust-guests.sh"
+cache=$rebuild_cache
 wit_bindgen_version=0.63.0
 zig_version=0.17.0
 mkdir -p "$cache"
@@ -20,37 +19,6 @@ rust_names=$(cd "$here" && dirname ./*/Cargo.toml | xargs -n 1 basename)
 names=${*:-$rust_names kitchen-c}
 
 helper() { cargo run --quiet --manifest-path "$here/../Cargo.toml" -p test-guests --bin "$@"; }
-
-# Build paths must not end up in the messages of panics.
-check_paths() {
-    if grep -aqE "$HOME|$here" "$1"; then
-        echo "error: $1 contains a path of this machine" >&2
-        exit 1
-    fi
-}
-
-build_rust() {
-    local path=$PATH std=rustup flags source
-    if [ ! -d "$(rustc --print target-libdir --target $target)" ]; then
-        if [ -z "${RUST_WASM_TOOLCHAIN:-}" ]; then
-            echo "error: this Rust has no $target" >&2
-            echo "hint: rustup target add $target, or on Debian RUST_WASM_TOOLCHAIN=$here/rust-wasm-from-debian.sh" >&2
-            exit 1
-        fi
-        [ -x "$cache/rust/toolchain/bin/cargo" ] || "$RUST_WASM_TOOLCHAIN" "$cache/rust" $target
-        path=$cache/rust/toolchain/bin:$PATH
-        std=$(basename "$RUST_WASM_TOOLCHAIN")
-    fi
-    PATH=$path cargo fetch --quiet --locked --manifest-path "$here/Cargo.toml"
-    flags=--remap-path-prefix=$here=/test-components
-    for source in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
-        flags+=$'\x1f'--remap-path-prefix=$source=/crates
-    done
-    # All at once, so that a component has the same bytes whichever others are asked for.
-    PATH=$path CARGO_ENCODED_RUSTFLAGS=$flags cargo build --quiet --release --locked --target $target \
-        --manifest-path "$here/Cargo.toml" --target-dir "$cache/target"
-    rust_tools=("$(rustc --version)" "std by $std" "wit-bindgen $wit_bindgen_version")
-}
 
 build_c() {
     local name=$1 world=$2 bindings=$cache/$1
@@ -73,9 +41,10 @@ for name in $names; do
         build_c kitchen-c cook
         continue
     fi
-    [ -n "$built" ] || build_rust
+    # All at once, so that a component has the same bytes whichever others are asked for.
+    [ -n "$built" ] || build_rust_guests "$here" "$cache/target"
     built=yes
-    cp "$cache/target/$target/release/${name//-/_}.wasm" "$here/$name/$name.wasm"
+    cp "$cache/target/$rust_target/release/${name//-/_}.wasm" "$here/$name/$name.wasm"
     check_paths "$here/$name/$name.wasm"
-    helper update-manifest "$name" "${rust_tools[@]}"
+    helper update-manifest "$name" "$(rustc --version)" "std by $rust_std" "wit-bindgen $wit_bindgen_version"
 done

@@ -107,3 +107,106 @@ fn with_placeholders(mut message: Value) -> Value {
     }
     message
 }
+
+fn session(component: &str, options: &[&str]) -> (Home, Server) {
+    let home = Home::new();
+    let mut server = home.serve(options, &[guest(component)]);
+    server.initialize();
+    (home, server)
+}
+
+#[test]
+fn json_that_nests_too_deep_is_told_by_its_id() {
+    let (_home, mut server) = session("every-type", &[]);
+    // The message, its parameters and its arguments are three levels by themselves.
+    for (depth, readable) in [(127, true), (128, false), (100_000, false)] {
+        let nested = format!("{}{}", "[".repeat(depth - 3), "]".repeat(depth - 3));
+        let params = format!(r#"{{"name": "greet", "arguments": {{"name": {nested}}}}}"#);
+        server.send_line(format!(r#"{{"jsonrpc": "2.0", "method": "tools/call", "params": {params}, "id": {depth}}}"#));
+        let answer = server.receive();
+        assert_eq!(answer["id"], depth);
+        if readable {
+            assert!(text(&answer["result"]).starts_with("$.name: expected a string, got "), "{answer}");
+        } else {
+            assert_eq!(answer["error"]["code"], -32700, "{answer}");
+        }
+    }
+    assert_eq!(server.call("greet", &json!({"name": "you"}))["structuredContent"], json!({"result": "Hello, you!"}));
+    server.close_well();
+}
+
+#[test]
+fn a_line_that_is_too_long_or_no_text_is_answered() {
+    let (_home, mut server) = session("every-type", &[]);
+    for (line, code) in [
+        (vec![b'x'; (32 << 20) + 1], -32600),
+        (vec![b' '; 70 << 20], -32600),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"p\xFFng\"}".to_vec(), -32700),
+        (vec![0; 100], -32700),
+    ] {
+        server.send_line(line);
+        let answer = server.receive();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&code.into(), &Value::Null), "{answer}");
+        assert_eq!(server.call("greet", &json!({"name": "you"}))["structuredContent"], json!({"result": "Hello, you!"}));
+    }
+    server.close_well();
+}
+
+#[test]
+fn eight_mebibytes_go_in_and_out() {
+    let (_home, mut server) = session("every-type", &[]);
+    // Every byte, and no period that a lost block would hide in.
+    let bytes: Vec<u8> = (0..8_u32 << 20).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let value = Value::from(STANDARD.encode(&bytes));
+
+    let result = server.call("test_every_type_echo_echo_bytes", &json!({"value": value}));
+    assert_eq!(result["isError"], false, "{}", &text(&result)[..200]);
+    assert!(result["structuredContent"]["result"] == value, "the bytes have changed");
+    assert!(serde_json::from_str::<Value>(text(&result)).unwrap() == result["structuredContent"], "text and structure differ");
+
+    let document = json!({
+        "file_name": "large", "size": bytes.len(), "note": null, "origin": {"x": 1, "y": 2}, "tags": ["a"], "checksum": value,
+    });
+    let result = server.call("test_every_type_echo_echo_record", &json!({"value": document}));
+    assert_eq!(result["isError"], false, "{}", &text(&result)[..200]);
+    assert!(result["structuredContent"]["result"] == document, "the record has changed");
+    server.close_well();
+}
+
+#[test]
+fn one_byte_too_many_names_the_output_limit() {
+    let (_home, mut server) = session("every-type", &["--max-output", "1KiB"]);
+    let bytes = |count: usize| json!({"value": STANDARD.encode(vec![7; count])});
+    assert_eq!(server.call("test_every_type_echo_echo_bytes", &bytes(700))["isError"], false);
+    let error = server.call_error("test_every_type_echo_echo_bytes", &bytes(5000));
+    assert!(error.contains("output limit of 1KiB") && error.contains("hint: ") && error.contains("--max-output"), "{error}");
+    server.close_well();
+}
+
+#[test]
+fn tools_come_sorted_and_all_at_once() {
+    let home = Home::new();
+    let mut server = home.serve(&[], &["every-type", "documented", "trap", "exit"].map(guest));
+    server.initialize();
+    let answer = server.request("tools/list", &json!({}));
+    assert_eq!(answer["result"].get("nextCursor"), None);
+    let names = server.tool_names();
+    assert_eq!(names.len(), 33 + 6 + 6 + 3);
+    assert!(names.is_sorted(), "{names:?}");
+    server.close_well();
+}
+
+#[test]
+fn many_requests_at_once_are_all_answered() {
+    let (_home, mut server) = session("every-type", &[]);
+    let mut open: Vec<u64> = (0..500).map(|n| server.start_call("greet", &json!({"name": n.to_string()}))).collect();
+    let first = open[0];
+    while !open.is_empty() {
+        let answer = server.receive();
+        let id = answer["id"].as_u64().unwrap();
+        let at = open.iter().position(|open| *open == id).expect("one answer to each");
+        open.swap_remove(at);
+        assert_eq!(answer["result"]["structuredContent"]["result"], format!("Hello, {}!", id - first));
+    }
+    server.close_well();
+}

@@ -56,7 +56,9 @@ impl Call {
             None => Map::new(),
             Some("-") => {
                 let mut text = String::new();
-                std::io::stdin().read_to_string(&mut text).context("stdin could not be read")?;
+                std::io::stdin()
+                    .read_to_string(&mut text)
+                    .context("stdin could not be read")?;
                 object(&text)?
             }
             Some(text) => match text.strip_prefix('@') {
@@ -84,7 +86,11 @@ impl Call {
             (_, Some(result)) => output::line(&readable(result.get("ok").filter(|_| is_result(result)).unwrap_or(result))?)?,
             _ => {}
         }
-        Ok(if outcome.is_error { ExitCode::from(1) } else { ExitCode::SUCCESS })
+        Ok(if outcome.is_error {
+            ExitCode::from(1)
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
@@ -113,7 +119,8 @@ fn find(manager: &LifecycleManager, name: &str) -> Result<Arc<Tool>, ExecuteErro
     manager.tool(name).or_else(|unknown| {
         let tools = manager.tools();
         let mut named = tools.iter().filter(|tool| {
-            tool.plan().is_some_and(|plan| plan.export.function == name || component2json::snake_case(&plan.export.function) == name)
+            tool.plan()
+                .is_some_and(|plan| plan.export.function == name || component2json::snake_case(&plan.export.function) == name)
         });
         match (named.next(), named.next()) {
             (Some(tool), None) => Ok(Arc::clone(tool)),

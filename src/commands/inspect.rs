@@ -82,7 +82,11 @@ impl Report {
         Self {
             sha256: inspection.digest.to_string(),
             size: inspection.size,
-            docs: exports.scopes.iter().find(|scope| scope.interface.is_none()).map(|scope| scope.docs.clone()),
+            docs: exports
+                .scopes
+                .iter()
+                .find(|scope| scope.interface.is_none())
+                .map(|scope| scope.docs.clone()),
             exports: exports
                 .functions
                 .iter()
@@ -94,8 +98,18 @@ impl Report {
                     docs: function.docs.clone(),
                 })
                 .collect(),
-            left_out: exports.left_out.iter().map(|out| LeftOut { export: out.export.clone(), reason: out.reason.clone() }).collect(),
-            unknown_imports: sandbox::unknown_imports(&exports.imports).into_iter().map(str::to_owned).collect(),
+            left_out: exports
+                .left_out
+                .iter()
+                .map(|out| LeftOut {
+                    export: out.export.clone(),
+                    reason: out.reason.clone(),
+                })
+                .collect(),
+            unknown_imports: sandbox::unknown_imports(&exports.imports)
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             may_need: needs(&exports.imports),
             imports: exports.imports.clone(),
             warnings: inspection.warnings,
@@ -133,7 +147,11 @@ impl Report {
         }
         writeln!(text, "\nImports ({})", self.imports.len())?;
         for import in &self.imports {
-            let mark = if self.unknown_imports.contains(import) { "  (not offered by this host)" } else { "" };
+            let mark = if self.unknown_imports.contains(import) {
+                "  (not offered by this host)"
+            } else {
+                ""
+            };
             writeln!(text, "  {import}{mark}")?;
         }
         writeln!(text, "\nMay ask for")?;
@@ -163,7 +181,10 @@ fn needs(imports: &[String]) -> Vec<Need> {
     for (prefix, capability) in CAPABILITIES {
         if let Some(import) = imports.iter().find(|import| import.starts_with(prefix)) {
             if needs.iter().all(|need| need.capability != capability) {
-                needs.push(Need { capability, because: import.clone() });
+                needs.push(Need {
+                    capability,
+                    because: import.clone(),
+                });
             }
         }
     }
@@ -179,7 +200,10 @@ fn approximate(bytes: u64) -> String {
 }
 
 fn indented(text: &str, by: usize) -> String {
-    text.lines().map(|line| format!("{}{line}", " ".repeat(by))).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .map(|line| format!("{}{line}", " ".repeat(by)))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn shortened(text: &str) -> String {

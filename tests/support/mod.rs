@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -15,50 +15,50 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The file of a test component.
-pub fn guest(name: &str) -> PathBuf {
+pub(crate) fn guest(name: &str) -> PathBuf {
     test_guests::path(name).unwrap().canonicalize().unwrap()
 }
 
 /// Writes a file of a test. Nobody else reads it, so there is nothing to be atomic for.
 #[allow(clippy::disallowed_methods, reason = "a test's own file")]
-pub fn write(path: &Path, bytes: impl AsRef<[u8]>) {
+pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     std::fs::write(path, bytes).unwrap();
 }
 
 /// The data directory of one test, gone when the test ends, and room for files of its own.
-pub struct Home(TempDir);
+pub(crate) struct Home(TempDir);
 
 /// What a command left behind.
 #[derive(Debug)]
-pub struct Finished {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Finished {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Home {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
     /// What is given as `HOST_HOME`.
-    pub fn directory(&self) -> PathBuf {
+    pub(crate) fn directory(&self) -> PathBuf {
         self.0.path().join("home")
     }
 
     /// What is kept there, of one kind.
-    pub fn cached(&self, extension: &str) -> Vec<PathBuf> {
+    pub(crate) fn cached(&self, extension: &str) -> Vec<PathBuf> {
         let Ok(entries) = self.directory().join("cache").read_dir() else { return Vec::new() };
         entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
     }
 
     /// The path of a file in this test's own folder.
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// A file in this test's own folder.
-    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.file(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         write(&path, bytes);
@@ -66,17 +66,17 @@ impl Home {
     }
 
     /// `host` with these arguments and this home, and nothing else of the tester's own configuration.
-    pub fn host(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn host(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_host"));
         command.args(arguments).env("HOST_HOME", self.directory()).env_remove("HOST_LOG").env_remove("RUST_BACKTRACE");
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Finished {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
         finish(self.host(arguments).stdin(Stdio::null()))
     }
 
-    pub fn run_with_stdin(&self, arguments: &[&str], stdin: &str) -> Finished {
+    pub(crate) fn run_with_stdin(&self, arguments: &[&str], stdin: &str) -> Finished {
         let mut child = spawn(&mut self.host(arguments));
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(stdin.as_bytes()).unwrap();
@@ -85,14 +85,14 @@ impl Home {
     }
 
     /// Starts `host serve` with these options and components.
-    pub fn serve(&self, options: &[&str], components: &[PathBuf]) -> Server {
+    pub(crate) fn serve(&self, options: &[&str], components: &[PathBuf]) -> Server {
         let mut command = self.host(&["serve"]);
         command.args(options).args(components);
         Server::start(&mut command)
     }
 }
 
-pub fn finish(command: &mut Command) -> Finished {
+pub(crate) fn finish(command: &mut Command) -> Finished {
     command.output().unwrap().into()
 }
 
@@ -111,7 +111,7 @@ fn spawn(command: &mut Command) -> Child {
 }
 
 /// A running `host serve`, and its client's side of the pipes. Killed when dropped.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -121,15 +121,15 @@ pub struct Server {
 
 /// How a server ended once its client was gone.
 #[derive(Debug)]
-pub struct Ended {
-    pub status: ExitStatus,
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
     /// What it still wrote to stdout.
-    pub lines: Vec<String>,
-    pub stderr: String,
+    pub(crate) lines: Vec<String>,
+    pub(crate) stderr: String,
 }
 
 impl Server {
-    pub fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = spawn(command);
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut stderr = child.stderr.take().unwrap();
@@ -155,22 +155,22 @@ impl Server {
         }
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Sends bytes as they are, and the end of the line.
-    pub fn send_line(&mut self, line: impl AsRef<[u8]>) {
+    pub(crate) fn send_line(&mut self, line: impl AsRef<[u8]>) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(line.as_ref()).and_then(|()| stdin.write_all(b"\n")).and_then(|()| stdin.flush()).expect("the server reads");
     }
 
-    pub fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.send_line(message.to_string());
     }
 
     /// The next line that the server writes.
-    pub fn receive(&mut self) -> Value {
+    pub(crate) fn receive(&mut self) -> Value {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in the line {line}")),
             Err(RecvTimeoutError::Timeout) => panic!("the server is silent"),
@@ -182,7 +182,7 @@ impl Server {
     }
 
     /// Sends a request, without waiting for its answer, and returns its id.
-    pub fn start_request(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn start_request(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -190,52 +190,52 @@ impl Server {
     }
 
     /// Sends a request while no other is under way, and returns its answer.
-    pub fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.start_request(method, params);
         let answer = self.receive();
         assert_eq!(answer["id"], id, "{answer}");
         answer
     }
 
-    pub fn notify(&mut self, method: &str, params: &Value) {
+    pub(crate) fn notify(&mut self, method: &str, params: &Value) {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
     /// Opens a session as most of today's clients do.
-    pub fn initialize(&mut self) {
+    pub(crate) fn initialize(&mut self) {
         let client = json!({"name": "test", "version": "1"});
         let answer = self.request("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}));
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
         self.notify("notifications/initialized", &json!({}));
     }
 
-    pub fn tool_names(&mut self) -> Vec<String> {
+    pub(crate) fn tool_names(&mut self) -> Vec<String> {
         let answer = self.request("tools/list", &json!({}));
         let tools = answer["result"]["tools"].as_array().unwrap();
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Starts a call and returns its id.
-    pub fn start_call(&mut self, tool: &str, arguments: &Value) -> u64 {
+    pub(crate) fn start_call(&mut self, tool: &str, arguments: &Value) -> u64 {
         self.start_request("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
     /// The result of a call that is made while no other is under way.
-    pub fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let mut answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         assert!(answer.get("error").is_none(), "{answer}");
         answer["result"].take()
     }
 
     /// The text of a call that must fail.
-    pub fn call_error(&mut self, tool: &str, arguments: &Value) -> String {
+    pub(crate) fn call_error(&mut self, tool: &str, arguments: &Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{result}");
         text(&result).to_owned()
     }
 
     /// Closes the client's end, and waits until the server has gone.
-    pub fn close(mut self) -> Ended {
+    pub(crate) fn close(mut self) -> Ended {
         drop(self.stdin.take());
         let mut lines = Vec::new();
         loop {
@@ -251,7 +251,7 @@ impl Server {
     }
 
     /// Closes a session that must have ended well: nothing left to say, exit code 0.
-    pub fn close_well(self) {
+    pub(crate) fn close_well(self) {
         let ended = self.close();
         assert!(ended.status.success() && ended.lines.is_empty(), "{ended:?}");
     }
@@ -266,12 +266,45 @@ impl Drop for Server {
 }
 
 /// The text of a tool's result.
-pub fn text(result: &Value) -> &str {
+pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {result}"))
 }
 
+/// Numbers that Linux keeps of a process.
+#[cfg(target_os = "linux")]
+pub(crate) mod proc {
+    /// A field of `/proc/PID/status`, such as `VmRSS` (in KiB) or `Threads`.
+    pub(crate) fn status(pid: u32, field: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).unwrap();
+        value.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// How many files a process has open.
+    pub(crate) fn open_files(pid: u32) -> usize {
+        std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+    }
+
+    /// The time that a process has computed for, in ticks of a hundredth of a second.
+    pub(crate) fn cpu_ticks(pid: u32) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        // The name of the program, in parentheses, may have spaces in it; user and system time are fields 14 and 15.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+    }
+}
+
+/// Tries until it is so, or fails.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "in vain waited until {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Fails where a message is not made for a person: no `error:` at its start, or the insides of a Rust program in it.
-pub fn assert_readable(stderr: &str) {
+pub(crate) fn assert_readable(stderr: &str) {
     assert!(stderr.starts_with("error: "), "{stderr}");
     for inside in ["panicked", "backtrace", "Some(", "None", "Err(", "Error {", "kind:", "Os {", "::", "\u{1b}"] {
         assert!(!stderr.contains(inside), "{inside} in {stderr}");

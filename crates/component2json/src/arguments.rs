@@ -3,6 +3,8 @@
 //! Validation is the conversion: what comes out is right for the function, and what is wrong is reported with its JSON path, all
 //! of it at once, so that a model can mend its call in one go.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use base64::Engine as _;
@@ -11,12 +13,14 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 use wasmtime::component::Val;
 
-use crate::names::camel_case;
+use crate::names::{camel_case, property_key};
 use crate::schema::tuple_key;
 use crate::types::{Case, Field, Function, Kind, Label, Type, TypeRef};
 
 /// More mistakes than this are counted, not listed.
 const MAX_LISTED: usize = 20;
+
+const BYTES_IN_WORDS: &str = "bytes as a base64 string";
 
 /// Padding is optional on the way in: models forget it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -118,6 +122,45 @@ fn is_plain_key(key: &str) -> bool {
     key.len() <= 64 && !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
+/// A value that an object has under a key: a record's field, a parameter, an element of a tuple.
+#[derive(Clone)]
+struct Slot<'a> {
+    /// As the schema spells it.
+    key: Cow<'a, str>,
+    /// As the WIT spells it, where that is another way.
+    name: Option<&'a str>,
+    ty: &'a Type,
+}
+
+impl<'a> Slot<'a> {
+    fn new(key: &'static str, ty: &'a Type) -> Self {
+        Self {
+            key: key.into(),
+            name: None,
+            ty,
+        }
+    }
+
+    fn element((index, ty): (usize, &'a TypeRef)) -> Self {
+        Self {
+            key: tuple_key(index),
+            name: None,
+            ty,
+        }
+    }
+}
+
+impl<'a> From<&'a Field<TypeRef>> for Slot<'a> {
+    fn from(field: &'a Field<TypeRef>) -> Self {
+        let name = (field.name != field.key).then_some(field.name.as_str());
+        Self {
+            key: field.key.as_str().into(),
+            name,
+            ty: &field.ty,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Reader {
     errors: Vec<ArgumentError>,
@@ -128,17 +171,20 @@ struct Reader {
 type Read<T> = Option<T>;
 
 impl Reader {
-    fn note(&mut self, path: &Path<'_>, problem: String) {
+    /// Notes a mistake. Only one that will be listed is put into words.
+    fn note(&mut self, path: &Path<'_>, problem: impl FnOnce() -> String) {
         if self.errors.len() < MAX_LISTED {
-            let path = path.to_string();
-            self.errors.push(ArgumentError { path, problem });
+            self.errors.push(ArgumentError {
+                path: path.to_string(),
+                problem: problem(),
+            });
         } else {
             self.more += 1;
         }
     }
 
-    fn wrong<T>(&mut self, path: &Path<'_>, expected: &str, got: &Value) -> Read<T> {
-        self.note(path, format!("expected {expected}, got {}", shown(got)));
+    fn wrong<T>(&mut self, path: &Path<'_>, expected: impl FnOnce() -> String, got: &Value) -> Read<T> {
+        self.note(path, || format!("expected {}, got {}", expected(), shown(got)));
         None
     }
 
@@ -148,53 +194,64 @@ impl Reader {
             Value::Object(object) => object,
             // A call without arguments may leave them out altogether.
             Value::Null => &empty,
-            other => return self.wrong(&Path::Root, "an object with the arguments", other),
+            other => return self.wrong(&Path::Root, || "an object with the arguments".into(), other),
         };
-        let values = self.fields(&Path::Root, &function.params, object, |reader, path, ty, value| match &ty.kind {
+        let slots = function.params.iter().map(Slot::from);
+        let values = self.fields(&Path::Root, slots, object, |reader, path, ty, value| match &ty.kind {
             Kind::Bytes => reader.bytes(path, value).map(Argument::Bytes),
             _ => reader.value(path, ty, value).map(Argument::Val),
         });
         collect(values)
     }
 
-    /// The fields of an object, in the order of `fields`. Keys may be spelled as the schema does, as the WIT does, or in camelCase.
-    fn fields<T>(
+    /// The values of an object, in the order of `slots`. Keys may be spelled as the schema does, as the WIT does, or in camelCase.
+    fn fields<'a, T>(
         &mut self,
         path: &Path<'_>,
-        fields: &[Field<TypeRef>],
+        slots: impl Iterator<Item = Slot<'a>> + Clone,
         object: &Map<String, Value>,
         mut read: impl FnMut(&mut Self, &Path<'_>, &Type, &Value) -> Read<T>,
     ) -> Vec<Read<T>> {
         let mut found = 0;
-        let mut values = Vec::with_capacity(fields.len());
-        for field in fields {
-            let given = lookup(object, field);
+        let mut values = Vec::with_capacity(slots.size_hint().0);
+        for slot in slots.clone() {
+            let given = lookup(object, &slot, &slots);
             found += usize::from(given.is_some());
             let value = match given {
-                Some((key, value)) => read(self, &Path::Key(path, key), &field.ty, value),
-                None if field.ty.is_option() => read(self, &Path::Key(path, &field.key), &field.ty, &Value::Null),
+                Some((key, value)) => read(self, &Path::Key(path, key), slot.ty, value),
+                None if slot.ty.is_option() => read(self, &Path::Key(path, &slot.key), slot.ty, &Value::Null),
                 None => {
-                    self.note(&Path::Key(path, &field.key), format!("missing; expected {}", expected(&field.ty)));
+                    self.note(&Path::Key(path, &slot.key), || {
+                        format!("missing; expected {}", expected(slot.ty))
+                    });
                     None
                 }
             };
             values.push(value);
         }
         if found < object.len() {
-            self.note_unknown(path, fields, object);
+            self.note_unknown(path, slots, object);
         }
         values
     }
 
-    fn note_unknown(&mut self, path: &Path<'_>, fields: &[Field<TypeRef>], object: &Map<String, Value>) {
-        let taken: Vec<&str> = fields.iter().filter_map(|field| lookup(object, field)).map(|(key, _)| key).collect();
-        for key in object.keys().filter(|key| !taken.contains(&key.as_str())) {
-            let twin = fields.iter().find(|field| spellings(field).iter().any(|spelling| spelling == key));
-            let problem = match twin {
-                Some(field) => format!("given twice; `{}` is enough", field.key),
-                None => format!("unknown field{}", suggest(key, fields.iter().map(|field| field.key.as_str()), "it has no fields")),
-            };
-            self.note(&Path::Key(path, key), problem);
+    fn note_unknown<'a>(&mut self, path: &Path<'_>, slots: impl Iterator<Item = Slot<'a>> + Clone, object: &Map<String, Value>) {
+        let taken: HashSet<&str> = slots
+            .clone()
+            .filter_map(|slot| lookup(object, &slot, &slots))
+            .map(|(key, _)| key)
+            .collect();
+        for key in object.keys().filter(|key| !taken.contains(key.as_str())) {
+            self.note(&Path::Key(path, key), || match meant(key, slots.clone()) {
+                Some(slot) => format!("given twice; `{}` is enough", slot.key),
+                None => {
+                    let keys: Vec<_> = slots.clone().map(|slot| slot.key).collect();
+                    format!(
+                        "unknown field{}",
+                        suggest(key, keys.iter().map(AsRef::as_ref), "it has no fields")
+                    )
+                }
+            });
         }
     }
 
@@ -202,7 +259,7 @@ impl Reader {
         match &ty.kind {
             Kind::Bool => match value {
                 Value::Bool(value) => Some(Val::Bool(*value)),
-                other => self.wrong(path, &expected(ty), other),
+                other => self.wrong(path, || expected(ty), other),
             },
             Kind::U8 => self.integer(path, ty, value).map(Val::U8),
             Kind::U16 => self.integer(path, ty, value).map(Val::U16),
@@ -215,26 +272,26 @@ impl Reader {
             Kind::F32 => match float(value) {
                 // Rounded to the nearest, as any assignment of a number to this width is.
                 Some(value) => Some(Val::Float32(value as f32)),
-                None => self.wrong(path, &expected(ty), value),
+                None => self.wrong(path, || expected(ty), value),
             },
             Kind::F64 => match float(value) {
                 Some(value) => Some(Val::Float64(value)),
-                None => self.wrong(path, &expected(ty), value),
+                None => self.wrong(path, || expected(ty), value),
             },
             Kind::Char => match value.as_str().map(|text| (text.chars().next(), text.chars().nth(1))) {
                 Some((Some(c), None)) => Some(Val::Char(c)),
-                _ => self.wrong(path, &expected(ty), value),
+                _ => self.wrong(path, || expected(ty), value),
             },
             Kind::String => match value {
                 Value::String(text) => Some(Val::String(text.clone())),
-                other => self.wrong(path, &expected(ty), other),
+                other => self.wrong(path, || expected(ty), other),
             },
             Kind::Bytes => self.bytes(path, value).map(|bytes| Argument::Bytes(bytes).into_val()),
             Kind::List(item) => self.items(path, ty, item, value).map(Val::List),
             Kind::FixedList(item, len) => {
                 let items = self.items(path, ty, item, value)?;
                 if items.len() != *len as usize {
-                    self.note(path, format!("expected exactly {len} items, got {}", items.len()));
+                    self.note(path, || format!("expected exactly {len} items, got {}", items.len()));
                     return None;
                 }
                 Some(Val::FixedLengthList(items))
@@ -243,17 +300,19 @@ impl Reader {
             Kind::Map(key, of) => self.map(path, ty, key, of, value),
             Kind::Record(fields) => {
                 let Value::Object(object) = value else {
-                    return self.wrong(path, &expected(ty), value);
+                    return self.wrong(path, || expected(ty), value);
                 };
-                let values = self.fields(path, fields, object, Self::value);
+                let values = self.fields(path, fields.iter().map(Slot::from), object, Self::value);
                 let values = collect(values)?;
-                Some(Val::Record(fields.iter().map(|field| field.name.clone()).zip(values).collect()))
+                Some(Val::Record(
+                    fields.iter().map(|field| field.name.clone()).zip(values).collect(),
+                ))
             }
             Kind::Tuple(items) => self.tuple(path, ty, items, value),
             Kind::Variant(cases) => self.variant(path, ty, cases, value),
             Kind::Enum(labels) => match value {
-                Value::String(name) => Some(Val::Enum(self.label(path, labels, name)?)),
-                other => self.wrong(path, &expected(ty), other),
+                Value::String(name) => Some(Val::Enum(self.label(path, labels, name)?.to_owned())),
+                other => self.wrong(path, || expected(ty), other),
             },
             Kind::Flags(labels) => self.flags(path, ty, labels, value),
             Kind::Option(inner) => self.option(path, ty, inner, value),
@@ -265,39 +324,47 @@ impl Reader {
         let wide = matches!(ty.kind, Kind::U64 | Kind::S64);
         match integral(value, wide).and_then(|value| T::try_from(value).ok()) {
             Some(value) => Some(value),
-            None => self.wrong(path, &expected(ty), value),
+            None => self.wrong(path, || expected(ty), value),
         }
     }
 
     fn bytes(&mut self, path: &Path<'_>, value: &Value) -> Read<Vec<u8>> {
+        let in_words = || BYTES_IN_WORDS.into();
         match value {
             Value::String(text) => match BASE64.decode(text) {
                 Ok(bytes) => Some(bytes),
-                Err(error) => {
-                    self.note(path, format!("expected base64: {error}"));
-                    None
-                }
+                Err(_) => self.wrong(path, in_words, value),
             },
             Value::Array(items) => {
-                let u8 = Type { name: None, docs: None, kind: Kind::U8 };
-                let items = items.iter().enumerate().map(|(index, item)| self.integer(&Path::Index(path, index), &u8, item));
+                let u8 = Type {
+                    name: None,
+                    docs: None,
+                    kind: Kind::U8,
+                };
+                let items = items
+                    .iter()
+                    .enumerate()
+                    .map(|(index, item)| self.integer(&Path::Index(path, index), &u8, item));
                 collect(items.collect())
             }
-            other => self.wrong(path, "bytes as a base64 string", other),
+            other => self.wrong(path, in_words, other),
         }
     }
 
     fn items(&mut self, path: &Path<'_>, ty: &Type, item: &Type, value: &Value) -> Read<Vec<Val>> {
         let Value::Array(items) = value else {
-            return self.wrong(path, &expected(ty), value);
+            return self.wrong(path, || expected(ty), value);
         };
-        let items = items.iter().enumerate().map(|(index, value)| self.value(&Path::Index(path, index), item, value));
+        let items = items
+            .iter()
+            .enumerate()
+            .map(|(index, value)| self.value(&Path::Index(path, index), item, value));
         collect(items.collect())
     }
 
     fn string_map(&mut self, path: &Path<'_>, ty: &Type, of: &Type, value: &Value) -> Read<Val> {
         let Value::Object(object) = value else {
-            return self.wrong(path, &expected(ty), value);
+            return self.wrong(path, || expected(ty), value);
         };
         let entries = object
             .iter()
@@ -307,15 +374,15 @@ impl Reader {
 
     fn map(&mut self, path: &Path<'_>, ty: &Type, key: &TypeRef, of: &TypeRef, value: &Value) -> Read<Val> {
         let Value::Array(entries) = value else {
-            return self.wrong(path, &expected(ty), value);
+            return self.wrong(path, || expected(ty), value);
         };
-        let entry_fields = [Field::new("key", None, key.clone()), Field::new("value", None, of.clone())];
+        let slots = [Slot::new("key", key), Slot::new("value", of)];
         let entries = entries.iter().enumerate().map(|(index, entry)| {
             let path = Path::Index(path, index);
             let Value::Object(object) = entry else {
-                return self.wrong(&path, "an object with `key` and `value`", entry);
+                return self.wrong(&path, || "an object with `key` and `value`".into(), entry);
             };
-            let mut values = collect(self.fields(&path, &entry_fields, object, Self::value))?.into_iter();
+            let mut values = collect(self.fields(&path, slots.iter().cloned(), object, Self::value))?.into_iter();
             Some((values.next()?, values.next()?))
         });
         Some(Val::Map(collect(entries.collect())?))
@@ -324,8 +391,8 @@ impl Reader {
     fn tuple(&mut self, path: &Path<'_>, ty: &Type, items: &[TypeRef], value: &Value) -> Read<Val> {
         match value {
             Value::Object(object) => {
-                let fields: Vec<_> = items.iter().enumerate().map(|(i, ty)| Field::new(&tuple_key(i), None, ty.clone())).collect();
-                Some(Val::Tuple(collect(self.fields(path, &fields, object, Self::value))?))
+                let slots = items.iter().enumerate().map(Slot::element);
+                Some(Val::Tuple(collect(self.fields(path, slots, object, Self::value))?))
             }
             Value::Array(values) if values.len() == items.len() => {
                 let values = items.iter().zip(values).enumerate();
@@ -333,120 +400,120 @@ impl Reader {
                 Some(Val::Tuple(collect(values.collect())?))
             }
             Value::Array(values) => {
-                self.note(path, format!("expected {} items, got {}", items.len(), values.len()));
+                self.note(path, || format!("expected {} items, got {}", items.len(), values.len()));
                 None
             }
-            other => self.wrong(path, &expected(ty), other),
+            other => self.wrong(path, || expected(ty), other),
         }
     }
 
     fn variant(&mut self, path: &Path<'_>, ty: &Type, cases: &[Case<TypeRef>], value: &Value) -> Read<Val> {
         let Value::Object(object) = value else {
-            return self.wrong(path, &expected(ty), value);
+            return self.wrong(path, || expected(ty), value);
         };
         let tag_path = Path::Key(path, "tag");
         let names = || cases.iter().map(|case| case.name.as_str());
         let tag = match object.get("tag") {
             Some(Value::String(tag)) => tag,
-            Some(other) => return self.wrong(&tag_path, &one_of(names()), other),
+            Some(other) => return self.wrong(&tag_path, || one_of(names()), other),
             None => {
-                self.note(&tag_path, format!("missing; expected {}", one_of(names())));
+                self.note(&tag_path, || format!("missing; expected {}", one_of(names())));
                 return None;
             }
         };
         let Some(case) = cases.iter().find(|case| case.name == *tag) else {
-            let tag = Value::from(tag.as_str());
-            return self.wrong(&tag_path, &one_of(nearest_first(tag.as_str().unwrap_or_default(), names())), &tag);
+            return self.wrong(&tag_path, || one_of(nearest_first(tag, names())), &Value::from(tag.as_str()));
         };
         for key in object.keys().filter(|key| *key != "tag" && *key != "val") {
-            let hint = suggest(key, ["tag", "val"].into_iter(), "");
-            self.note(&Path::Key(path, key), format!("unknown field{hint}"));
+            self.note(&Path::Key(path, key), || {
+                format!("unknown field{}", suggest(key, ["tag", "val"].into_iter(), ""))
+            });
         }
         let val_path = Path::Key(path, "val");
         let payload = match (&case.ty, object.get("val")) {
             (None, None | Some(Value::Null)) => None,
             (None, Some(other)) => {
-                let problem = format!("`{tag}` has no payload, got {}", shown(other));
-                self.note(&val_path, problem);
+                self.note(&val_path, || format!("`{tag}` has no payload, got {}", shown(other)));
                 return None;
             }
             (Some(ty), Some(value)) => Some(Box::new(self.value(&val_path, ty, value)?)),
             (Some(ty), None) if ty.is_option() => Some(Box::new(self.value(&val_path, ty, &Value::Null)?)),
             (Some(ty), None) => {
-                self.note(&val_path, format!("missing; `{tag}` needs {}", expected(ty)));
+                self.note(&val_path, || format!("missing; `{tag}` needs {}", expected(ty)));
                 return None;
             }
         };
         Some(Val::Variant(case.name.clone(), payload))
     }
 
-    fn label(&mut self, path: &Path<'_>, labels: &[Label], name: &str) -> Read<String> {
+    fn label<'a>(&mut self, path: &Path<'_>, labels: &'a [Label], name: &str) -> Read<&'a str> {
         let names = || labels.iter().map(|label| label.name.as_str());
         match names().find(|known| *known == name) {
-            Some(known) => Some(known.to_owned()),
-            None => self.wrong(path, &one_of(nearest_first(name, names())), &Value::from(name)),
+            Some(known) => Some(known),
+            None => self.wrong(path, || one_of(nearest_first(name, names())), &Value::from(name)),
         }
     }
 
     /// A list of the flags that are set, or an object that says of each whether it is. Either way the order is the WIT's.
     fn flags(&mut self, path: &Path<'_>, ty: &Type, labels: &[Label], value: &Value) -> Read<Val> {
-        let mut set: Vec<String> = Vec::new();
-        let mut sound = true;
+        let mut set: Vec<&str> = Vec::new();
         match value {
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     let path = Path::Index(path, index);
                     let name = match item {
                         Value::String(name) => self.label(&path, labels, name),
-                        other => self.wrong(&path, "the name of a flag", other),
+                        other => self.wrong(&path, || "the name of a flag".into(), other),
                     };
                     match name {
-                        Some(name) if set.contains(&name) => {
-                            self.note(&path, format!("the flag `{name}` is given twice"));
-                            sound = false;
-                        }
+                        Some(name) if set.contains(&name) => self.note(&path, || format!("the flag `{name}` is given twice")),
                         Some(name) => set.push(name),
-                        None => sound = false,
+                        None => {}
                     }
                 }
             }
+            // Flags are keys here, and keys may come in the spelling of keys.
             Value::Object(object) => {
-                for (name, item) in object {
-                    let path = Path::Key(path, name);
-                    // Flags are keys here, and keys may come in the spelling of keys.
-                    let known = labels.iter().find(|label| spellings_of(&label.name).iter().any(|spelling| spelling == name));
-                    match (known, item) {
-                        (Some(label), Value::Bool(true)) => set.push(label.name.clone()),
-                        (Some(_), Value::Bool(false)) => {}
+                let mut given: Vec<&str> = Vec::new();
+                for (key, item) in object {
+                    let path = Path::Key(path, key);
+                    match (meant_label(key, labels), item) {
+                        (Some(name), _) if given.contains(&name) => {
+                            self.note(&path, || format!("given twice; `{name}` is enough"));
+                        }
+                        (Some(name), Value::Bool(on)) => {
+                            given.push(name);
+                            set.extend(on.then_some(name));
+                        }
                         (Some(_), other) => {
-                            self.wrong::<()>(&path, "true or false", other);
-                            sound = false;
+                            self.wrong::<()>(&path, || "true or false".into(), other);
                         }
-                        (None, _) => {
-                            let hint = suggest(name, labels.iter().map(|label| label.name.as_str()), "there are none");
-                            self.note(&path, format!("unknown flag{hint}"));
-                            sound = false;
-                        }
+                        (None, _) => self.note(&path, || {
+                            let names = labels.iter().map(|label| label.name.as_str());
+                            format!("unknown flag{}", suggest(key, names, "there are none"))
+                        }),
                     }
                 }
             }
-            other => return self.wrong(path, &expected(ty), other),
+            other => return self.wrong(path, || expected(ty), other),
         }
-        let in_order = labels.iter().filter(|label| set.contains(&label.name)).map(|label| label.name.clone());
-        sound.then(|| Val::Flags(in_order.collect()))
+        let in_order = labels
+            .iter()
+            .filter(|label| set.contains(&label.name.as_str()))
+            .map(|label| label.name.clone());
+        Some(Val::Flags(in_order.collect()))
     }
 
     fn option(&mut self, path: &Path<'_>, ty: &Type, inner: &TypeRef, value: &Value) -> Read<Val> {
         let some = match value {
             Value::Null => return Some(Val::Option(None)),
             Value::Object(object) if inner.is_option() => {
-                let fields = [Field::new("some", None, inner.clone())];
                 if !object.contains_key("some") {
-                    return self.wrong(path, &expected(ty), value);
+                    return self.wrong(path, || expected(ty), value);
                 }
-                collect(self.fields(path, &fields, object, Self::value))?.into_iter().next()?
+                collect(self.fields(path, [Slot::new("some", inner)].into_iter(), object, Self::value))?.pop()?
             }
-            other if inner.is_option() => return self.wrong(path, &expected(ty), other),
+            other if inner.is_option() => return self.wrong(path, || expected(ty), other),
             other => self.value(path, inner, other)?,
         };
         Some(Val::Option(Some(Box::new(some))))
@@ -454,11 +521,11 @@ impl Reader {
 
     fn result(&mut self, path: &Path<'_>, ty: &Type, ok: Option<&TypeRef>, err: Option<&TypeRef>, value: &Value) -> Read<Val> {
         let Value::Object(object) = value else {
-            return self.wrong(path, &expected(ty), value);
+            return self.wrong(path, || expected(ty), value);
         };
         let mut entries = object.iter();
         let (Some((key, payload)), None) = (entries.next(), entries.next()) else {
-            self.note(path, "expected an object with exactly one of `ok` and `err`".into());
+            self.note(path, || "expected an object with exactly one of `ok` and `err`".into());
             return None;
         };
         let path = Path::Key(path, key);
@@ -466,7 +533,7 @@ impl Reader {
             "ok" => Some(Val::Result(Ok(self.payload(&path, ok, payload)?))),
             "err" => Some(Val::Result(Err(self.payload(&path, err, payload)?))),
             _ => {
-                self.note(&path, "unknown field; expected `ok` or `err`".into());
+                self.note(&path, || "unknown field; expected `ok` or `err`".into());
                 None
             }
         }
@@ -476,7 +543,7 @@ impl Reader {
         match (ty, value) {
             (Some(ty), value) => Some(Some(Box::new(self.value(path, ty, value)?))),
             (None, Value::Null) => Some(None),
-            (None, other) => self.wrong(path, "null", other),
+            (None, other) => self.wrong(path, || "null".into(), other),
         }
     }
 }
@@ -486,20 +553,37 @@ fn collect<T>(values: Vec<Read<T>>) -> Read<Vec<T>> {
     values.into_iter().collect()
 }
 
-fn lookup<'a>(object: &'a Map<String, Value>, field: &Field<TypeRef>) -> Option<(&'a str, &'a Value)> {
+/// What an object has for a slot, with the key it has it under.
+fn lookup<'a, 'b>(
+    object: &'a Map<String, Value>,
+    slot: &Slot<'_>,
+    slots: &(impl Iterator<Item = Slot<'b>> + Clone),
+) -> Option<(&'a str, &'a Value)> {
     let by = |key: &str| object.get_key_value(key).map(|(key, value)| (key.as_str(), value));
-    by(&field.key).or_else(|| by(&field.name)).or_else(|| {
-        // Without a hyphen there is no third spelling, and most names have none.
-        field.name.contains('-').then(|| by(&camel_case(&field.name))).flatten()
+    by(&slot.key).or_else(|| {
+        let name = slot.name?;
+        by(name).or_else(|| {
+            let camel = camel_case(name);
+            let found = by(&camel)?;
+            (meant(&camel, slots.clone())?.key == slot.key).then_some(found)
+        })
     })
 }
 
-fn spellings(field: &Field<TypeRef>) -> [String; 3] {
-    [field.key.clone(), field.name.clone(), camel_case(&field.name)]
+/// The slot that a key stands for. What one is really called counts before what another may be called: `x1` is not `x-1` where
+/// there is an `x1`.
+fn meant<'a>(key: &str, slots: impl Iterator<Item = Slot<'a>> + Clone) -> Option<Slot<'a>> {
+    let exact = |slot: &Slot<'_>| slot.key == key || slot.name == Some(key);
+    let alike = |slot: &Slot<'_>| slot.name.is_some_and(|name| camel_case(name) == key);
+    slots.clone().find(exact).or_else(|| slots.clone().find(alike))
 }
 
-fn spellings_of(name: &str) -> [String; 3] {
-    [name.to_owned(), crate::names::property_key(name), camel_case(name)]
+/// The flag that a key stands for: the same for labels.
+fn meant_label<'a>(key: &str, labels: &'a [Label]) -> Option<&'a str> {
+    let exact = |label: &&Label| label.name == key || property_key(&label.name) == key;
+    let alike = |label: &&Label| camel_case(&label.name) == key;
+    let label = labels.iter().find(exact).or_else(|| labels.iter().find(alike))?;
+    Some(&label.name)
 }
 
 /// An integer written as one, as a float without a fraction, or (64 bits only) as digits in a string.
@@ -509,10 +593,17 @@ fn integral(value: &Value, wide: bool) -> Option<i128> {
             .as_u64()
             .map(i128::from)
             .or_else(|| number.as_i64().map(i128::from))
-            .or_else(|| number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e30).map(|float| float as i128)),
+            .or_else(|| {
+                number
+                    .as_f64()
+                    .filter(|float| float.fract() == 0.0 && float.abs() < 1e30)
+                    .map(|float| float as i128)
+            }),
         Value::String(text) if wide => {
             let digits = text.strip_prefix('-').unwrap_or(text);
-            (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
+            (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+                .then(|| text.parse().ok())
+                .flatten()
         }
         _ => None,
     }
@@ -549,7 +640,7 @@ fn expected(ty: &Type) -> String {
         Kind::F32 | Kind::F64 => "a number, \"NaN\", \"Infinity\" or \"-Infinity\"".into(),
         Kind::Char => "a string of one character".into(),
         Kind::String => "a string".into(),
-        Kind::Bytes => "bytes as a base64 string".into(),
+        Kind::Bytes => BYTES_IN_WORDS.into(),
         Kind::List(_) => "an array".into(),
         Kind::FixedList(_, len) => format!("an array of {len} items"),
         Kind::StringMap(_) => "an object".into(),
@@ -558,7 +649,10 @@ fn expected(ty: &Type) -> String {
         Kind::Tuple(items) if items.is_empty() => "an empty object".into(),
         Kind::Tuple(items) => format!("an object with `val0` to `val{}`", items.len().saturating_sub(1)),
         Kind::Variant(cases) => {
-            format!("an object with `tag`, {}", one_of(cases.iter().map(|case| case.name.as_str())))
+            format!(
+                "an object with `tag`, {}",
+                one_of(cases.iter().map(|case| case.name.as_str()))
+            )
         }
         Kind::Enum(labels) => one_of(labels.iter().map(|label| label.name.as_str())),
         Kind::Flags(labels) => format!("an array of {}", listed(labels.iter().map(|label| label.name.as_str()))),
@@ -571,7 +665,12 @@ fn expected(ty: &Type) -> String {
 /// At most a dozen names, in backticks.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<_> = names.collect();
-    let mut text = names.iter().take(12).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let mut text = names
+        .iter()
+        .take(12)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     if names.len() > 12 {
         text.push_str(&format!(" and {} more", names.len() - 12));
     }
@@ -584,9 +683,14 @@ fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 
 /// Names ordered by how like `wanted` they are.
 pub fn nearest_first<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut names: Vec<_> = names.into_iter().collect();
-    names.sort_by(|a, b| strsim::jaro_winkler(b, wanted).total_cmp(&strsim::jaro_winkler(a, wanted)));
-    names
+    let mut names: Vec<_> = names.into_iter().map(|name| (likeness(name, wanted), name)).collect();
+    names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    names.into_iter().map(|(_, name)| name).collect()
+}
+
+/// From 0 to 1. Of long names the beginnings are compared: the time this takes grows with the square of their length.
+fn likeness(a: &str, b: &str) -> f64 {
+    strsim::jaro_winkler(&crate::docs::cap(a, 64), &crate::docs::cap(b, 64))
 }
 
 /// `; did you mean …?`, or what there is.
@@ -594,7 +698,7 @@ fn suggest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>, none: &str) -
     let names = nearest_first(wanted, names);
     match names.first() {
         None => format!("; {none}"),
-        Some(best) if strsim::jaro_winkler(best, wanted) > 0.8 => format!("; did you mean `{best}`?"),
+        Some(best) if likeness(best, wanted) > 0.8 => format!("; did you mean `{best}`?"),
         Some(_) => format!("; there is {}", listed(names.into_iter())),
     }
 }

@@ -1,17 +1,28 @@
 //! From the bytes of a component to what it exports: functions with their types and docs, and what is left out and why.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use wit_parser::decoding::{DecodedWasm, decode};
 use wit_parser::{Handle, InterfaceId, Resolve, TypeDefKind, TypeId, TypeOwner, World, WorldItem, WorldKey};
 
-use crate::docs::{self, Docs, Scope};
+use crate::docs::{self, Docs, Layers, Scope};
+use crate::schema::{self, MAX_NODES};
 use crate::types::{Case, ExportName, Field, Function, Kind, Label, Type, TypeDef, TypeRef};
-use crate::{Error, schema, sections};
+use crate::{Error, FileKind, file_kind, sections};
 
 /// JSON deeper than this is refused by common parsers once the envelope of a message is around it.
 const MAX_JSON_DEPTH: usize = 100;
+
+/// What the schemas of one component may have in nodes, all together; a node is some 60 bytes of JSON.
+const MAX_COMPONENT_NODES: usize = 250_000;
+
+/// How many fields, cases and labels may be copied so that aliases of their types have names and docs of their own.
+const MAX_ALIAS_COPIES: usize = 20_000;
+
+/// A WIT name in a message is cut at this many characters.
+const MAX_NAME_CHARS: usize = 200;
 
 /// What a component exports, read once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,12 +64,9 @@ pub struct Warnings(pub Vec<String>);
 pub fn read_exports(bytes: &[u8], given: Option<&Docs>) -> Result<(Exports, Warnings), Error> {
     let mut warnings = Warnings::default();
     let carried = carried_docs(bytes, &mut warnings)?;
-    let mut docs = given.cloned().unwrap_or_default();
-    docs.merge(&carried);
+    let docs = Layers(given.into_iter().chain(&carried).collect());
 
-    // wit-parser fails on a `package-docs` section that names what is not there, so it never sees one.
-    let plain = sections::without(bytes, &[docs::PACKAGE_DOCS_SECTION])?;
-    let (resolve, world) = match decode(&plain).map_err(|error| Error::Malformed(format!("{error:#}")))? {
+    let (resolve, world) = match types_of(bytes)? {
         DecodedWasm::Component(resolve, world) => (resolve, world),
         DecodedWasm::WitPackage(..) => return Err(Error::WitPackage),
     };
@@ -79,21 +87,24 @@ pub fn read_exports(bytes: &[u8], given: Option<&Docs>) -> Result<(Exports, Warn
         needs_concurrency: needs_concurrency(&resolve, world),
     };
     let mut types = TypeBuilder::new(&resolve, &docs);
-    exports.add_scope(None, docs.scope(None));
+    let world_docs = types.scope(None);
+    exports.add_scope(None, &world_docs);
     for (key, item) in &world.exports {
         let name = resolve.name_world_key(key);
         match item {
-            WorldItem::Function(function) => exports.add(&mut types, None, function, docs.scope(None)),
+            WorldItem::Function(function) => exports.add(&mut types, None, function, &world_docs),
             WorldItem::Interface { id, .. } => {
-                let Some(interface) = resolve.interfaces.get(*id) else { continue };
+                let Some(interface) = resolve.interfaces.get(*id) else {
+                    continue;
+                };
                 if let Some(reason) = toolchain_interface(key, &name) {
-                    exports.left_out.push(LeftOut { export: name, reason: reason.into() });
+                    exports.leave_out(&name, reason);
                     continue;
                 }
-                let scope = docs.scope(Some(&name));
-                exports.add_scope(Some(&name), scope);
+                let scope = types.scope(Some(&name));
+                exports.add_scope(Some(&name), &scope);
                 for function in interface.functions.values() {
-                    exports.add(&mut types, Some(&name), function, scope);
+                    exports.add(&mut types, Some(&name), function, &scope);
                 }
             }
             WorldItem::Type { .. } => {}
@@ -104,65 +115,107 @@ pub fn read_exports(bytes: &[u8], given: Option<&Docs>) -> Result<(Exports, Warn
 
 /// The interfaces that a component names, whose docs it could carry.
 pub fn interface_names(bytes: &[u8]) -> Result<Vec<String>, Error> {
-    let plain = sections::without(bytes, &[docs::PACKAGE_DOCS_SECTION])?;
-    let decoded = decode(&plain).map_err(|error| Error::Malformed(format!("{error:#}")))?;
+    let decoded = types_of(bytes)?;
     let resolve = decoded.resolve();
-    let named = resolve.interfaces.iter().filter_map(|(id, interface)| interface.name.as_ref().and(resolve.id_of(id)));
-    let inline = resolve.worlds.iter().flat_map(|(_, world)| world.exports.keys()).map(|key| resolve.name_world_key(key));
+    let named = resolve
+        .interfaces
+        .iter()
+        .filter_map(|(id, interface)| interface.name.as_ref().and(resolve.id_of(id)));
+    let inline = resolve
+        .worlds
+        .iter()
+        .flat_map(|(_, world)| world.exports.keys())
+        .filter_map(|key| match key {
+            WorldKey::Name(name) => Some(name.clone()),
+            WorldKey::Interface(_) => None,
+        });
     Ok(named.chain(inline).filter(|name| !name.starts_with("wasi:")).collect())
 }
 
+fn types_of(bytes: &[u8]) -> Result<DecodedWasm, Error> {
+    // To wit-parser a core module is a component that exports nothing.
+    if file_kind(bytes) == FileKind::CoreModule {
+        return Err(Error::Malformed("it is a core module".into()));
+    }
+    // wit-parser fails on a `package-docs` section that names what is not there, so it never sees one. It also makes room for
+    // a section before it has looked whether the section is there; by now all of them have been read once, to their ends.
+    let plain = sections::without(bytes, &[docs::PACKAGE_DOCS_SECTION])?;
+    decode(&plain).map_err(|error| Error::Malformed(format!("{error:#}")))
+}
+
 /// Docs inside the component: ours first, then `package-docs`. A section that cannot be read is reported and passed over.
-fn carried_docs(bytes: &[u8], warnings: &mut Warnings) -> Result<Docs, Error> {
+fn carried_docs(bytes: &[u8], warnings: &mut Warnings) -> Result<[Docs; 2], Error> {
     let mut ours = Docs::default();
     let mut package = Docs::default();
     for (name, data, _) in sections::custom_sections(bytes)? {
-        let read = match name.as_str() {
-            docs::SECTION_NAME => Docs::from_section(&data).map(|docs| ours = docs),
-            docs::PACKAGE_DOCS_SECTION => Docs::from_package_docs(&data).map(|docs| package = docs),
+        let read = match name {
+            docs::SECTION_NAME => Docs::from_section(data).map(|docs| ours = docs),
+            docs::PACKAGE_DOCS_SECTION => Docs::from_package_docs(data).map(|docs| package = docs),
             _ => continue,
         };
         if let Err(error) = read {
             warnings.0.push(format!("the docs in section `{name}` were ignored: {error}"));
         }
     }
-    ours.merge(&package);
-    Ok(ours)
+    Ok([ours, package])
 }
 
 impl Exports {
-    fn add_scope(&mut self, interface: Option<&str>, scope: Option<&Scope>) {
-        if let Some(docs) = scope.and_then(|scope| scope.docs.clone()) {
-            self.scopes.push(ScopeDocs { interface: interface.map(str::to_owned), docs });
+    fn add_scope(&mut self, interface: Option<&str>, scope: &Scope) {
+        if let Some(docs) = scope.docs.clone() {
+            self.scopes.push(ScopeDocs {
+                interface: interface.map(str::to_owned),
+                docs,
+            });
         }
     }
 
-    fn add(&mut self, types: &mut TypeBuilder<'_>, interface: Option<&str>, function: &wit_parser::Function, scope: Option<&Scope>) {
+    fn add(&mut self, types: &mut TypeBuilder<'_>, interface: Option<&str>, function: &wit_parser::Function, scope: &Scope) {
         let export = ExportName {
             interface: interface.map(str::to_owned),
             function: function.name.clone(),
         };
-        let docs = scope.and_then(|scope| scope.functions.get(&function.name)).cloned();
+        let docs = scope.functions.get(&function.name).cloned();
         match types.function(export.clone(), function, docs) {
             Ok(function) => self.functions.push(function),
-            Err(reason) => self.left_out.push(LeftOut { export: export.to_string(), reason }),
+            Err(reason) => self.leave_out(&export.to_string(), &reason),
         }
+    }
+
+    fn leave_out(&mut self, export: &str, reason: &str) {
+        self.left_out.push(LeftOut {
+            export: docs::cap(export, MAX_NAME_CHARS),
+            reason: docs::cap(reason, 2 * MAX_NAME_CHARS),
+        });
     }
 
     /// What the named interface, or the world, says about itself.
     pub(crate) fn scope_docs(&self, interface: Option<&str>) -> Option<&str> {
-        self.scopes.iter().find(|scope| scope.interface.as_deref() == interface).map(|scope| scope.docs.as_str())
+        self.scopes
+            .iter()
+            .find(|scope| scope.interface.as_deref() == interface)
+            .map(|scope| scope.docs.as_str())
     }
 }
 
 fn needs_concurrency(resolve: &Resolve, world: &World) -> bool {
-    let of_world = world.imports.values().chain(world.exports.values()).filter_map(|item| match item {
-        WorldItem::Function(function) => Some(function),
-        _ => None,
-    });
-    let of_interfaces = resolve.interfaces.iter().flat_map(|(_, interface)| interface.functions.values());
+    let of_world = world
+        .imports
+        .values()
+        .chain(world.exports.values())
+        .filter_map(|item| match item {
+            WorldItem::Function(function) => Some(function),
+            _ => None,
+        });
+    let of_interfaces = resolve
+        .interfaces
+        .iter()
+        .flat_map(|(_, interface)| interface.functions.values());
     of_world.chain(of_interfaces).any(|function| function.kind.is_async())
-        || resolve.types.iter().any(|(_, ty)| matches!(ty.kind, TypeDefKind::Future(_) | TypeDefKind::Stream(_)))
+        || resolve
+            .types
+            .iter()
+            .any(|(_, ty)| matches!(ty.kind, TypeDefKind::Future(_) | TypeDefKind::Stream(_)))
         || world.imports.keys().any(|key| {
             let name = resolve.name_world_key(key);
             name.starts_with("wasi:") && name.contains("@0.3.")
@@ -190,18 +243,26 @@ fn toolchain_function(export: &ExportName) -> Option<&'static str> {
 /// Turns wit-parser's types into ours, each once.
 struct TypeBuilder<'a> {
     resolve: &'a Resolve,
-    docs: &'a Docs,
-    done: HashMap<TypeId, TypeRef>,
-    depths: HashMap<usize, usize>,
+    docs: &'a Layers<'a>,
+    /// By interface; the world has no name.
+    scopes: HashMap<Option<String>, Rc<Scope>>,
+    done: HashMap<TypeId, Result<TypeRef, String>>,
+    /// By the address of the type, which is kept so that no other takes its place there.
+    depths: HashMap<usize, (TypeRef, usize)>,
+    nodes: usize,
+    alias_copies: usize,
 }
 
 impl<'a> TypeBuilder<'a> {
-    fn new(resolve: &'a Resolve, docs: &'a Docs) -> Self {
+    fn new(resolve: &'a Resolve, docs: &'a Layers<'a>) -> Self {
         Self {
             resolve,
             docs,
+            scopes: HashMap::new(),
             done: HashMap::new(),
             depths: HashMap::new(),
+            nodes: 0,
+            alias_copies: 0,
         }
     }
 
@@ -210,9 +271,12 @@ impl<'a> TypeBuilder<'a> {
         if let Some(reason) = toolchain_function(&export) {
             return Err(reason.into());
         }
+        self.check_room()?;
         let mut params = Vec::with_capacity(function.params.len());
         for param in &function.params {
-            let ty = self.ty(&param.ty, 0).map_err(|reason| format!("parameter `{}` {reason}", param.name))?;
+            let ty = self
+                .ty(&param.ty, 0)
+                .map_err(|reason| format!("parameter `{}` {reason}", param.name))?;
             params.push(Field::new(&param.name, None, ty));
         }
         let result = match &function.result {
@@ -222,7 +286,9 @@ impl<'a> TypeBuilder<'a> {
         for ty in params.iter().map(|param| &param.ty).chain(&result) {
             let depth = self.json_depth(ty);
             if depth > MAX_JSON_DEPTH {
-                return Err(format!("its types nest {depth} levels deep in JSON; {MAX_JSON_DEPTH} is the limit"));
+                return Err(format!(
+                    "its types nest {depth} levels deep in JSON; {MAX_JSON_DEPTH} is the limit"
+                ));
             }
         }
         let function = Function {
@@ -232,8 +298,23 @@ impl<'a> TypeBuilder<'a> {
             result,
             is_async: function.kind.is_async(),
         };
-        schema::check_size(&function)?;
+        let nodes = schema::nodes_of(&function);
+        // One that is refused counts too: to find out what it is takes time.
+        self.nodes += nodes.min(MAX_NODES);
+        if nodes > MAX_NODES {
+            return Err(format!("its schema would have {nodes} nodes; {MAX_NODES} is the limit"));
+        }
+        self.check_room()?;
         Ok(function)
+    }
+
+    fn check_room(&self) -> Result<(), String> {
+        if self.nodes > MAX_COMPONENT_NODES {
+            return Err(format!(
+                "the schemas of the functions before it have {MAX_COMPONENT_NODES} nodes, which is the limit"
+            ));
+        }
+        Ok(())
     }
 
     fn ty(&mut self, ty: &wit_parser::Type, depth: usize) -> Result<TypeRef, String> {
@@ -252,16 +333,26 @@ impl<'a> TypeBuilder<'a> {
             Wit::F64 => Kind::F64,
             Wit::Char => Kind::Char,
             Wit::String => Kind::String,
-            Wit::ErrorContext => return Err("is an error-context, which is not yet callable".into()),
+            Wit::ErrorContext => return Err("involves an error-context, which is not yet callable".into()),
             Wit::Id(id) => return self.defined(*id, depth),
         };
-        Ok(TypeRef::new(TypeDef { name: None, docs: None, kind }))
+        Ok(TypeRef::new(TypeDef {
+            name: None,
+            docs: None,
+            kind,
+        }))
     }
 
     fn defined(&mut self, id: TypeId, depth: usize) -> Result<TypeRef, String> {
         if let Some(done) = self.done.get(&id) {
-            return Ok(done.clone());
+            return done.clone();
         }
+        let built = self.build(id, depth);
+        self.done.insert(id, built.clone());
+        built
+    }
+
+    fn build(&mut self, id: TypeId, depth: usize) -> Result<TypeRef, String> {
         // Only aliases and nesting recurse, and WIT has no recursive types; the bound is for what a hostile file might hold.
         if depth > 2 * MAX_JSON_DEPTH {
             return Err("nests too deep".into());
@@ -269,9 +360,13 @@ impl<'a> TypeBuilder<'a> {
         let Some(def) = self.resolve.types.get(id) else {
             return Err("is not defined".into());
         };
-        let docs = def.name.as_ref().and_then(|name| self.scope_of(&def.owner)?.types.get(name));
+        let scope = self.scope_of(&def.owner);
+        let docs = def.name.as_ref().and_then(|name| scope.as_ref()?.types.get(name));
         let item = |name: &str| docs.and_then(|docs| docs.items.get(name)).cloned();
-        let label = |name: &String| Label { name: name.clone(), docs: item(name) };
+        let label = |name: &String| Label {
+            name: name.clone(),
+            docs: item(name),
+        };
         let next = depth + 1;
         let kind = match &def.kind {
             TypeDefKind::Type(ty) => {
@@ -279,13 +374,19 @@ impl<'a> TypeBuilder<'a> {
                 let target = self.ty(ty, next)?;
                 let name = def.name.clone().or_else(|| target.name.clone());
                 let docs = docs.and_then(|docs| docs.docs.clone()).or_else(|| target.docs.clone());
-                let alias = if (&name, &docs) == (&target.name, &target.docs) {
-                    target
-                } else {
-                    TypeRef::new(Type { name, docs, kind: target.kind.clone() })
-                };
-                self.done.insert(id, alias.clone());
-                return Ok(alias);
+                let copies = target.kind.parts();
+                return Ok(
+                    if (&name, &docs) == (&target.name, &target.docs) || self.alias_copies + copies > MAX_ALIAS_COPIES {
+                        target
+                    } else {
+                        self.alias_copies += copies;
+                        TypeRef::new(Type {
+                            name,
+                            docs,
+                            kind: target.kind.clone(),
+                        })
+                    },
+                );
             }
             TypeDefKind::Record(record) => {
                 let mut fields = Vec::with_capacity(record.fields.len());
@@ -294,14 +395,16 @@ impl<'a> TypeBuilder<'a> {
                 }
                 Kind::Record(fields)
             }
-            TypeDefKind::Tuple(tuple) => {
-                Kind::Tuple(tuple.types.iter().map(|ty| self.ty(ty, next)).collect::<Result<_, _>>()?)
-            }
+            TypeDefKind::Tuple(tuple) => Kind::Tuple(tuple.types.iter().map(|ty| self.ty(ty, next)).collect::<Result<_, _>>()?),
             TypeDefKind::Variant(variant) => {
                 let mut cases = Vec::with_capacity(variant.cases.len());
                 for case in &variant.cases {
                     let ty = case.ty.as_ref().map(|ty| self.ty(ty, next)).transpose()?;
-                    cases.push(Case { name: case.name.clone(), docs: item(&case.name), ty });
+                    cases.push(Case {
+                        name: case.name.clone(),
+                        docs: item(&case.name),
+                        ty,
+                    });
                 }
                 Kind::Variant(cases)
             }
@@ -321,28 +424,42 @@ impl<'a> TypeBuilder<'a> {
                 key if key.kind == Kind::String => Kind::StringMap(self.ty(value, next)?),
                 key => Kind::Map(key, self.ty(value, next)?),
             },
-            TypeDefKind::Resource => return Err("is a resource, which is not yet callable".into()),
+            TypeDefKind::Resource => return Err("involves a resource, which is not yet callable".into()),
             TypeDefKind::Handle(Handle::Own(id) | Handle::Borrow(id)) => {
-                let name = self.resolve.types.get(*id).and_then(|def| def.name.as_deref()).unwrap_or("resource");
-                return Err(format!("is a handle to the resource `{name}`; resources are not yet callable"));
+                let name = self
+                    .resolve
+                    .types
+                    .get(*id)
+                    .and_then(|def| def.name.as_deref())
+                    .unwrap_or("resource");
+                return Err(format!(
+                    "involves a handle to the resource `{name}`; resources are not yet callable"
+                ));
             }
-            TypeDefKind::Future(_) => return Err("is a future, which is not yet callable".into()),
-            TypeDefKind::Stream(_) => return Err("is a stream, which is not yet callable".into()),
+            TypeDefKind::Future(_) => return Err("involves a future, which is not yet callable".into()),
+            TypeDefKind::Stream(_) => return Err("involves a stream, which is not yet callable".into()),
             TypeDefKind::Unknown => return Err("is not defined".into()),
         };
-        let ty = TypeRef::new(TypeDef {
+        Ok(TypeRef::new(TypeDef {
             name: def.name.clone(),
             docs: docs.and_then(|docs| docs.docs.clone()),
             kind,
-        });
-        self.done.insert(id, ty.clone());
-        Ok(ty)
+        }))
     }
 
-    fn scope_of(&self, owner: &TypeOwner) -> Option<&'a Scope> {
+    /// What is known of an interface, or of the world.
+    fn scope(&mut self, interface: Option<&str>) -> Rc<Scope> {
+        let merged = || Rc::new(self.docs.scope(interface));
+        self.scopes.entry(interface.map(str::to_owned)).or_insert_with(merged).clone()
+    }
+
+    fn scope_of(&mut self, owner: &TypeOwner) -> Option<Rc<Scope>> {
         match owner {
-            TypeOwner::Interface(id) => self.docs.scope(Some(&self.interface_name(*id)?)),
-            TypeOwner::World(_) => self.docs.scope(None),
+            TypeOwner::Interface(id) => {
+                let name = self.interface_name(*id)?;
+                Some(self.scope(Some(&name)))
+            }
+            TypeOwner::World(_) => Some(self.scope(None)),
             TypeOwner::None => None,
         }
     }
@@ -353,18 +470,27 @@ impl<'a> TypeBuilder<'a> {
             return self.resolve.id_of(id);
         }
         // An interface written inside the world: its name is the one that the world exports it under.
-        self.resolve.worlds.iter().flat_map(|(_, world)| &world.exports).find_map(|(key, item)| match item {
-            WorldItem::Interface { id: exported, .. } if *exported == id => Some(self.resolve.name_world_key(key)),
-            _ => None,
-        })
+        self.resolve
+            .worlds
+            .iter()
+            .flat_map(|(_, world)| &world.exports)
+            .find_map(|(key, item)| match item {
+                WorldItem::Interface { id: exported, .. } if *exported == id => Some(self.resolve.name_world_key(key)),
+                _ => None,
+            })
     }
 
     /// How deep a value of this type nests in JSON.
     fn json_depth(&mut self, ty: &TypeRef) -> usize {
-        if let Some(depth) = self.depths.get(&ty.address()) {
+        if let Some((_, depth)) = self.depths.get(&ty.address()) {
             return *depth;
         }
-        let below = ty.children().into_iter().map(|child| self.json_depth(child)).max().unwrap_or(0);
+        let below = ty
+            .children()
+            .into_iter()
+            .map(|child| self.json_depth(child))
+            .max()
+            .unwrap_or(0);
         let own = match &ty.kind {
             Kind::Option(inner) => usize::from(inner.is_option()),
             Kind::Map(..) => 2,
@@ -372,7 +498,7 @@ impl<'a> TypeBuilder<'a> {
             _ => usize::from(!ty.children().is_empty()),
         };
         let depth = below + own;
-        self.depths.insert(ty.address(), depth);
+        self.depths.insert(ty.address(), (ty.clone(), depth));
         depth
     }
 }

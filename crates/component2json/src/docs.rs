@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use crate::component::Exports;
 use wit_parser::{PackageId, Resolve, TypeDefKind, TypeId, WorldId, WorldItem, WorldKey};
+
+use crate::component::Exports;
 
 /// What a description may be long. Longer docs are cut at this many characters.
 const MAX_DOC_CHARS: usize = 1024;
@@ -31,7 +32,8 @@ pub struct Docs {
     /// What the world itself exports, and its own docs.
     #[serde(skip_serializing_if = "Scope::is_empty")]
     world: Scope,
-    /// By interface, without the version: `example:math/calculator`.
+    /// By interface, with the version where it is known: `example:math/calculator@0.1.0`. A `package-docs` section has
+    /// the plain name only: `calculator`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     interfaces: BTreeMap<String, Scope>,
     /// Interfaces and functions of worlds that the WIT declares, documented or not: is it the right WIT for a component?
@@ -88,9 +90,13 @@ impl Docs {
                 continue;
             };
             docs.declared.insert(unversioned(&name).to_owned());
-            docs.interfaces.insert(unversioned(&name).to_owned(), interface_scope(resolve, id));
+            docs.interfaces.insert(name, interface_scope(resolve, id));
         }
-        let worlds: Vec<_> = resolve.worlds.iter().filter(|(_, world)| world.package == Some(main)).collect();
+        let worlds: Vec<_> = resolve
+            .worlds
+            .iter()
+            .filter(|(_, world)| world.package == Some(main))
+            .collect();
         for (id, _) in &worlds {
             docs.add_world(resolve, *id);
         }
@@ -103,7 +109,8 @@ impl Docs {
 
     /// Drops the docs of interfaces other than these: what a component does not use, it need not carry.
     pub fn retain_interfaces(&mut self, names: &[String]) {
-        self.interfaces.retain(|interface, _| names.iter().any(|name| unversioned(name) == interface));
+        self.interfaces
+            .retain(|interface, _| names.iter().any(|name| unversioned(name) == unversioned(interface)));
     }
 
     fn add_world(&mut self, resolve: &Resolve, id: WorldId) {
@@ -179,32 +186,58 @@ impl Docs {
         Ok(docs)
     }
 
-    /// Takes from `other` what is missing here.
-    pub fn merge(&mut self, other: &Self) {
-        self.format = FORMAT;
-        self.world.merge(&other.world);
-        for (name, scope) in &other.interfaces {
-            self.interfaces.entry(name.clone()).or_default().merge(scope);
-        }
-    }
-
     /// The docs of an exported interface (`example:math/calculator@0.1.0`), or of the world where there is none.
-    pub(crate) fn scope(&self, interface: Option<&str>) -> Option<&Scope> {
+    fn scope(&self, interface: Option<&str>) -> Option<&Scope> {
         match interface {
             None => Some(&self.world),
-            Some(name) => {
-                let name = unversioned(name);
-                let bare = || name.rsplit_once('/').map(|(_, bare)| bare);
-                self.interfaces.get(name).or_else(|| self.interfaces.get(bare()?))
+            Some(exact) => {
+                // Docs of another version are better than none, and the latest are the best of those.
+                let name = unversioned(exact);
+                let versions = || {
+                    self.interfaces
+                        .range(name.to_owned()..)
+                        .take_while(|(key, _)| key.starts_with(name))
+                };
+                let other_version = || {
+                    versions()
+                        .filter(|(key, _)| unversioned(key) == name)
+                        .map(|(_, scope)| scope)
+                        .last()
+                };
+                let bare = || self.interfaces.get(name.rsplit_once('/')?.1);
+                self.interfaces.get(exact).or_else(other_version).or_else(bare)
             }
         }
     }
 
     /// Whether the WIT that these docs come from declares any of a component's exports.
     pub fn describes(&self, exports: &Exports) -> bool {
-        let interfaces = exports.functions.iter().filter_map(|function| function.export.interface.as_deref()).map(unversioned);
-        let functions = exports.functions.iter().filter(|function| function.export.interface.is_none());
-        interfaces.chain(functions.map(|function| function.export.function.as_str())).any(|name| self.declared.contains(name))
+        let interfaces = exports
+            .functions
+            .iter()
+            .filter_map(|function| function.export.interface.as_deref())
+            .map(unversioned);
+        let functions = exports
+            .functions
+            .iter()
+            .filter(|function| function.export.interface.is_none());
+        interfaces
+            .chain(functions.map(|function| function.export.function.as_str()))
+            .any(|name| self.declared.contains(name))
+    }
+}
+
+/// Docs from several places, the best first: each fills the gaps that those before it left.
+pub(crate) struct Layers<'a>(pub(crate) Vec<&'a Docs>);
+
+impl Layers<'_> {
+    /// What is known of an exported interface, or of the world where there is none.
+    pub(crate) fn scope(&self, interface: Option<&str>) -> Scope {
+        let mut merged = Scope::default();
+        for scope in self.0.iter().filter_map(|docs| docs.scope(interface)) {
+            merged.merge(scope);
+        }
+        merged
     }
 }
 
@@ -220,6 +253,7 @@ impl Scope {
         }
     }
 
+    /// Takes from `other` what is missing here.
     fn merge(&mut self, other: &Self) {
         if self.docs.is_none() {
             self.docs.clone_from(&other.docs);
@@ -228,7 +262,13 @@ impl Scope {
             self.functions.entry(name.clone()).or_insert_with(|| docs.clone());
         }
         for (name, docs) in &other.types {
-            self.types.entry(name.clone()).or_insert_with(|| docs.clone());
+            let own = self.types.entry(name.clone()).or_default();
+            if own.docs.is_none() {
+                own.docs.clone_from(&docs.docs);
+            }
+            for (name, docs) in &docs.items {
+                own.items.entry(name.clone()).or_insert_with(|| docs.clone());
+            }
         }
     }
 
@@ -353,7 +393,15 @@ impl PackageDocsInterface {
             types: self
                 .types
                 .into_iter()
-                .map(|(name, ty)| (name, TypeDocs { docs: ty.docs, items: ty.items }))
+                .map(|(name, ty)| {
+                    (
+                        name,
+                        TypeDocs {
+                            docs: ty.docs,
+                            items: ty.items,
+                        },
+                    )
+                })
                 .collect(),
         };
         scope.clean();

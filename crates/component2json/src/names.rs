@@ -16,6 +16,9 @@ pub const DEFAULT_MAX_TOOL_NAME: usize = 48;
 /// The shortest limit that still leaves room for a readable stem before the hash.
 pub const MIN_MAX_TOOL_NAME: usize = 16;
 
+/// Hexadecimal digits that tell shortened names apart.
+const HASH_LEN: usize = 8;
+
 /// The longest JSON key: the strictest model API takes no more.
 const MAX_PROPERTY_KEY: usize = 64;
 
@@ -45,7 +48,13 @@ impl std::fmt::Display for ToolName {
 /// `file-name` → `file_name`.
 pub fn snake_case(name: &str) -> String {
     name.chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '_'
+            }
+        })
         .collect()
 }
 
@@ -69,31 +78,42 @@ pub(crate) fn property_key(name: &str) -> String {
     shorten(&snake_case(name), name, MAX_PROPERTY_KEY)
 }
 
-/// `add-one` → `Add one`.
+/// `add-one` → `Add one`; `[static]clock.now` → `Clock now`.
 pub(crate) fn title(function: &str) -> String {
-    let words = function.replace(['-', '_'], " ");
+    let words = without_mark(function).replace(['-', '_', '.'], " ");
     let mut chars = words.chars();
-    let title: String = chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect();
+    let title: String = chars
+        .next()
+        .map(|first| first.to_ascii_uppercase())
+        .into_iter()
+        .chain(chars)
+        .collect();
     crate::docs::cap(&title, 100)
+}
+
+/// The name without what the component model puts before functions that belong to a resource: `[static]clock.now` → `clock.now`.
+fn without_mark(function: &str) -> &str {
+    function
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'))
+        .map_or(function, |(_, name)| name)
 }
 
 /// Names for all functions of one component, in order, unique among themselves and unlike any that is `taken`.
 ///
 /// A name is the parts of the export joined (`example:math/calculator.add-one` → `example_math_calculator_add_one`). One that
 /// is too long loses its namespace, then its package, where what is left is still unique; then it is cut and marked with a hash
-/// of the whole. Given a `prefix` every name starts with it.
+/// of the whole export. Given a `prefix` every name starts with it.
 pub fn tool_names(exports: &[ExportName], prefix: Option<&str>, max: usize, taken: &HashSet<ToolName>) -> Vec<ToolName> {
     let parts = parts_of(exports);
-    let full: Vec<String> = parts.iter().map(|parts| join(prefix, parts)).collect();
+    let full: Vec<String> = parts.iter().map(|parts| join(prefix, &parts.all)).collect();
     let all_full: HashSet<&String> = full.iter().collect();
     let mut used = taken.clone();
     let mut names = Vec::with_capacity(exports.len());
-    for ((export, parts), full) in exports.iter().zip(&parts).zip(&full) {
+    for ((export, Parts { all: parts, droppable }), full) in exports.iter().zip(&parts).zip(&full) {
         let free = |name: &String| name.len() <= max && !used.contains(&ToolName(name.clone()));
         let shorter = || {
-            // Only the namespace and the package may go: what is left still says which interface it is.
-            let droppable = parts.len().saturating_sub(2);
-            (1..=droppable)
+            (1..=*droppable)
                 .filter_map(|dropped| parts.get(dropped..))
                 .map(|rest| join(prefix, rest))
                 .find(|name| free(name) && !all_full.contains(name))
@@ -101,7 +121,7 @@ pub fn tool_names(exports: &[ExportName], prefix: Option<&str>, max: usize, take
         let name = if free(full) {
             full.clone()
         } else if full.len() > max {
-            shorter().unwrap_or_else(|| marked(full, &export.to_string(), max, &used))
+            shorter().unwrap_or_else(|| marked(&stem(prefix, parts, *droppable, max), &export.to_string(), max, &used))
         } else {
             marked(full, &export.to_string(), max, &used)
         };
@@ -112,10 +132,20 @@ pub fn tool_names(exports: &[ExportName], prefix: Option<&str>, max: usize, take
     names
 }
 
+/// What a tool's name is made of.
+struct Parts {
+    all: Vec<String>,
+    /// How many leading ones may go. These are the namespace and the package: what is left still says which interface it is.
+    droppable: usize,
+}
+
 /// The parts of each export's name, with the package's version only where the name would not be unique without it.
-fn parts_of(exports: &[ExportName]) -> Vec<Vec<String>> {
+fn parts_of(exports: &[ExportName]) -> Vec<Parts> {
     let mut versions: BTreeMap<(String, &str), usize> = BTreeMap::new();
-    let split: Vec<_> = exports.iter().map(|export| (split_interface(export), export.function.as_str())).collect();
+    let split: Vec<_> = exports
+        .iter()
+        .map(|export| (split_interface(export), export.function.as_str()))
+        .collect();
     for ((parts, _), function) in &split {
         *versions.entry((parts.join("/"), function)).or_default() += 1;
     }
@@ -124,7 +154,16 @@ fn parts_of(exports: &[ExportName]) -> Vec<Vec<String>> {
         .map(|((parts, version), function)| {
             let ambiguous = versions.get(&(parts.join("/"), function)).is_some_and(|count| *count > 1);
             let version = version.as_ref().filter(|_| ambiguous);
-            parts.iter().chain(version).map(|part| snake_case(part)).chain([snake_case(function)]).collect()
+            let function = snake_case(without_mark(function));
+            Parts {
+                all: parts
+                    .iter()
+                    .chain(version)
+                    .map(|part| snake_case(part))
+                    .chain([function])
+                    .collect(),
+                droppable: parts.len().saturating_sub(1),
+            }
         })
         .collect()
 }
@@ -142,9 +181,28 @@ fn split_interface(export: &ExportName) -> (Vec<String>, Option<String>) {
 }
 
 fn join(prefix: Option<&str>, parts: &[String]) -> String {
-    let name = prefix.into_iter().chain(parts.iter().map(String::as_str)).collect::<Vec<_>>().join("_");
+    let name = prefix
+        .into_iter()
+        .chain(parts.iter().map(String::as_str))
+        .collect::<Vec<_>>()
+        .join("_");
     let name = snake_case(&name);
-    if name.starts_with(|c: char| c.is_ascii_lowercase()) { name } else { format!("t_{name}") }
+    if name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        name
+    } else {
+        format!("t_{name}")
+    }
+}
+
+/// What to cut when no name fits: the function's own name where that leaves room for the hash, as it says the most.
+fn stem(prefix: Option<&str>, parts: &[String], droppable: usize, max: usize) -> String {
+    let own = join(prefix, parts.last().map(std::slice::from_ref).unwrap_or_default());
+    let fits = own.len() + 1 + HASH_LEN <= max;
+    if fits {
+        own
+    } else {
+        join(prefix, parts.get(droppable..).unwrap_or_default())
+    }
 }
 
 /// A name cut to `max` with a hash of `whole`; hashed again while somebody else has it.
@@ -160,12 +218,20 @@ fn marked(name: &str, whole: &str, max: usize, used: &HashSet<ToolName>) -> Stri
 }
 
 fn shorten(name: &str, whole: &str, max: usize) -> String {
-    if name.len() <= max { name.to_owned() } else { with_hash(name, whole, max) }
+    if name.len() <= max {
+        name.to_owned()
+    } else {
+        with_hash(name, whole, max)
+    }
 }
 
 fn with_hash(name: &str, whole: &str, max: usize) -> String {
-    let hash: String = Sha256::digest(whole).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    let stem: String = name.chars().take(max.saturating_sub(hash.len() + 1)).collect();
+    let hash: String = Sha256::digest(whole)
+        .iter()
+        .take(HASH_LEN / 2)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let stem: String = name.chars().take(max.saturating_sub(HASH_LEN + 1)).collect();
     format!("{}_{hash}", stem.trim_end_matches('_'))
 }
 
@@ -174,15 +240,31 @@ mod tests {
     use super::*;
 
     fn export(text: &str) -> ExportName {
-        match text.rsplit_once('.').filter(|(left, _)| left.contains('/') || !left.contains('@')) {
-            Some((interface, function)) => ExportName { interface: Some(interface.into()), function: function.into() },
-            None => ExportName { interface: None, function: text.into() },
+        let split = text
+            .split_once(".[")
+            .map(|(left, _)| text.split_at(left.len()))
+            .map(|(left, right)| (left, &right[1..]));
+        match split
+            .or_else(|| text.rsplit_once('.'))
+            .filter(|(left, _)| left.contains('/') || !left.contains('@'))
+        {
+            Some((interface, function)) => ExportName {
+                interface: Some(interface.into()),
+                function: function.into(),
+            },
+            None => ExportName {
+                interface: None,
+                function: text.into(),
+            },
         }
     }
 
     fn names(exports: &[&str], prefix: Option<&str>, max: usize) -> Vec<String> {
         let exports: Vec<_> = exports.iter().map(|text| export(text)).collect();
-        tool_names(&exports, prefix, max, &HashSet::new()).into_iter().map(|name| name.0).collect()
+        tool_names(&exports, prefix, max, &HashSet::new())
+            .into_iter()
+            .map(|name| name.0)
+            .collect()
     }
 
     #[test]
@@ -192,6 +274,7 @@ mod tests {
             ("example:math/calculator@0.1.0.add-one", "example_math_calculator_add_one"),
             ("fetch", "fetch"),
             ("tools.HTTP-get", "tools_http_get"),
+            ("a:b/c.[static]clock.now", "a_b_c_clock_now"),
         ] {
             assert_eq!(names(&[from], None, 48), [to], "{from}");
         }
@@ -199,11 +282,16 @@ mod tests {
 
     #[test]
     fn long_names_lose_leading_parts_and_are_then_cut() {
-        assert_eq!(names(&["example:math/calculator.add-one"], None, 30), ["math_calculator_add_one"]);
+        assert_eq!(
+            names(&["example:math/calculator.add-one"], None, 30),
+            ["math_calculator_add_one"]
+        );
         assert_eq!(names(&["example:math/calculator.add-one"], None, 20), ["calculator_add_one"]);
         let cut = names(&["example:math/calculator.add-one"], None, 16);
         assert_eq!(cut, names(&["example:math/calculator.add-one"], None, 16), "stable");
-        assert!(cut[0].len() <= 16 && cut[0].starts_with("example"), "{cut:?}");
+        assert!(cut[0].len() <= 16 && cut[0].starts_with("add_one_"), "{cut:?}");
+        let cut = names(&["example:math/calculator.add-one-to-each"], None, 20);
+        assert!(cut[0].len() <= 20 && cut[0].starts_with("calculator_"), "{cut:?}");
     }
 
     #[test]
@@ -218,6 +306,15 @@ mod tests {
         assert_eq!(
             names(&["a:b/c@0.1.0.f", "a:b/c@0.2.0.f", "a:b/c@0.2.0.g"], None, 48),
             ["a_b_c_0_1_0_f", "a_b_c_0_2_0_f", "a_b_c_g"]
+        );
+        assert_eq!(
+            names(
+                &["example:math/calculator@0.1.0.add", "example:math/calculator@0.2.0.add"],
+                None,
+                24
+            ),
+            ["calculator_0_1_0_add", "calculator_0_2_0_add"],
+            "the interface stays, however short the name has to be"
         );
     }
 
@@ -240,6 +337,7 @@ mod tests {
         assert_eq!(property_key("file-name"), "file_name");
         assert_eq!(camel_case("file-name"), "fileName");
         assert_eq!(title("add-one"), "Add one");
+        assert_eq!(title("[static]wall-clock.now"), "Wall clock now");
         assert!(property_key(&"a".repeat(99_000)).len() <= 64);
     }
 }

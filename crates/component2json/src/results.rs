@@ -108,8 +108,14 @@ impl Writer {
             (Kind::Char, Val::Char(value)) => value.to_string().into(),
             (Kind::String, Val::String(text)) => self.text(text)?,
             (Kind::Bytes, Val::List(items)) => {
-                let bytes: Option<Vec<u8>> = items.iter().map(|item| if let Val::U8(byte) = item { Some(*byte) } else { None }).collect();
+                let bytes: Option<Vec<u8>> = items
+                    .iter()
+                    .map(|item| if let Val::U8(byte) = item { Some(*byte) } else { None })
+                    .collect();
                 self.bytes(&bytes.ok_or_else(|| mismatch(ty, val))?)?
+            }
+            (Kind::FixedList(_, len), Val::FixedLengthList(items)) if items.len() != *len as usize => {
+                return Err(mismatch(ty, val));
             }
             (Kind::List(item), Val::List(items)) | (Kind::FixedList(item, _), Val::FixedLengthList(items)) => {
                 items.iter().map(|val| self.value(item, val)).collect::<Result<_, _>>()?
@@ -117,7 +123,9 @@ impl Writer {
             (Kind::StringMap(of), Val::Map(entries)) => {
                 let mut object = Map::new();
                 for (key, val) in entries {
-                    let Val::String(key) = key else { return Err(mismatch(ty, val)) };
+                    let Val::String(key) = key else {
+                        return Err(mismatch(ty, val));
+                    };
                     self.spend(key.len())?;
                     // Of two entries with one key the last counts: that is what the component model says of maps.
                     object.insert(key.clone(), self.value(of, val)?);
@@ -126,14 +134,25 @@ impl Writer {
             }
             (Kind::Map(key_type, of), Val::Map(entries)) => {
                 let entry = |(key, val): &(Val, Val)| {
-                    Ok(object([("key".to_owned(), self.value(key_type, key)?), ("value".to_owned(), self.value(of, val)?)]))
+                    Ok(object([
+                        ("key".to_owned(), self.value(key_type, key)?),
+                        ("value".to_owned(), self.value(of, val)?),
+                    ]))
                 };
                 entries.iter().map(entry).collect::<Result<_, ResultError>>()?
             }
             (Kind::Record(fields), Val::Record(values)) if fields.len() == values.len() => self.record(fields, values)?,
             (Kind::Tuple(items), Val::Tuple(values)) if items.len() == values.len() => {
-                let entry = |(index, (ty, val)): (usize, (&TypeRef, &Val))| Ok((tuple_key(index), self.value(ty, val)?));
-                Value::Object(items.iter().zip(values).enumerate().map(entry).collect::<Result<_, ResultError>>()?)
+                let entry =
+                    |(index, (ty, val)): (usize, (&TypeRef, &Val))| Ok((tuple_key(index).into_owned(), self.value(ty, val)?));
+                Value::Object(
+                    items
+                        .iter()
+                        .zip(values)
+                        .enumerate()
+                        .map(entry)
+                        .collect::<Result<_, ResultError>>()?,
+                )
             }
             (Kind::Variant(cases), Val::Variant(tag, payload)) => {
                 let case = cases.iter().find(|case| case.name == *tag).ok_or_else(|| mismatch(ty, val))?;
@@ -152,16 +171,22 @@ impl Writer {
             (Kind::Option(_), Val::Option(None)) => Value::Null,
             (Kind::Option(inner), Val::Option(Some(val))) => {
                 let some = self.value(inner, val)?;
-                if inner.is_option() { object([("some".to_owned(), some)]) } else { some }
+                if inner.is_option() {
+                    object([("some".to_owned(), some)])
+                } else {
+                    some
+                }
             }
-            (Kind::Result { ok, err }, Val::Result(result)) => {
+            (Kind::Result { ok, err }, outcome @ Val::Result(result)) => {
+                let whole = ty;
                 let (key, ty, val) = match result {
                     Ok(val) => ("ok", ok, val),
                     Err(val) => ("err", err, val),
                 };
                 let payload = match (ty, val) {
                     (Some(ty), Some(val)) => self.value(ty, val)?,
-                    _ => Value::Null,
+                    (None, None) => Value::Null,
+                    _ => return Err(mismatch(whole, outcome)),
                 };
                 object([(key.to_owned(), payload)])
             }
@@ -186,7 +211,13 @@ fn object<const N: usize>(entries: [(String, Value); N]) -> Value {
 
 /// The f64 whose shortest decimal form is that of the f32: 0.1 stays 0.1 and does not become 0.10000000149.
 fn shortest(value: f32) -> f64 {
-    value.to_string().parse().unwrap_or_else(|_| f64::from(value))
+    let exact = f64::from(value);
+    let is_small_integer = exact.fract() == 0.0 && exact.abs() < 16_777_216.0;
+    if is_small_integer {
+        exact
+    } else {
+        format!("{value:e}").parse().unwrap_or(exact)
+    }
 }
 
 fn float(value: f64) -> Value {

@@ -1,6 +1,7 @@
 //! Types as JSON Schema, written for the clients that exist: no `type` arrays, no boolean schemas, no combinator at a root, types
 //! inlined while that stays small.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
@@ -18,7 +19,7 @@ const SHARE_ABOVE_NODES: usize = 1_000;
 const SHARE_ABOVE_DEPTH: usize = 20;
 
 /// A function whose types need more nodes than this, even with everything shared, is refused.
-const MAX_NODES: usize = 20_000;
+pub(crate) const MAX_NODES: usize = 20_000;
 
 /// Which way a value goes. Results promise more than arguments demand: a 64-bit number beyond 2^53 leaves as a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,32 +45,29 @@ pub fn input_schema(function: &Function) -> Value {
 /// The schema of what a function returns, in its envelope; none for a function that returns nothing.
 pub fn output_schema(function: &Function) -> Option<Value> {
     let result = function.result.as_ref()?;
-    Some(structured_output::wrap_schema_in_result(type_to_json_schema(result, Direction::Output)))
+    Some(structured_output::wrap_schema_in_result(type_to_json_schema(
+        result,
+        Direction::Output,
+    )))
 }
 
-/// Refuses a function whose schema would be too large for anybody to read.
-pub(crate) fn check_size(function: &Function) -> Result<(), String> {
-    let mut seen = HashSet::new();
-    let mut nodes = 0;
-    let mut queue: Vec<&TypeRef> = function.params.iter().map(|param| &param.ty).chain(&function.result).collect();
-    while let Some(ty) = queue.pop() {
-        if seen.insert(ty.address()) {
-            nodes += own_nodes(ty);
-            queue.extend(ty.children());
-        }
+/// How many nodes the schemas of a function have.
+pub(crate) fn nodes_of(function: &Function) -> usize {
+    let census = Census::of(function.params.iter().map(|param| &param.ty).chain(&function.result));
+    if census.is_shared() {
+        census.distinct_nodes
+    } else {
+        census.nodes
     }
-    if nodes > MAX_NODES {
-        return Err(format!("its schema would have {nodes} nodes; {MAX_NODES} is the limit"));
-    }
-    Ok(())
 }
 
-/// The nodes that a type adds to a schema, without those of the types in it.
+/// The nodes that a type adds to a schema, without those of the types in it. A name that goes on and on counts as several.
 fn own_nodes(ty: &Type) -> usize {
+    let named = |name: &str| 1 + name.len() / 64;
     match &ty.kind {
         Kind::Record(fields) => 1 + fields.len(),
-        Kind::Variant(cases) => 1 + 2 * cases.len(),
-        Kind::Enum(labels) | Kind::Flags(labels) => 1 + labels.len(),
+        Kind::Variant(cases) => 1 + cases.iter().map(|case| 1 + named(&case.name)).sum::<usize>(),
+        Kind::Enum(labels) | Kind::Flags(labels) => 1 + labels.iter().map(|label| named(&label.name)).sum::<usize>(),
         _ => 1 + ty.children().len(),
     }
 }
@@ -145,9 +143,13 @@ impl Writer {
             }
             Kind::Record(fields) => self.object(fields),
             Kind::Tuple(items) => {
-                let keys: Vec<String> = (0..items.len()).map(tuple_key).collect();
-                let properties: Vec<_> = keys.iter().zip(items).map(|(key, item)| (key.as_str(), self.schema(item))).collect();
-                let required: Vec<&str> = keys.iter().map(String::as_str).collect();
+                let keys: Vec<_> = (0..items.len()).map(tuple_key).collect();
+                let required: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
+                let properties: Vec<_> = required
+                    .iter()
+                    .zip(items)
+                    .map(|(key, item)| (*key, self.schema(item)))
+                    .collect();
                 closed_object(properties, &required)
             }
             Kind::Variant(cases) => json!({"oneOf": cases.iter().map(|case| self.case(case)).collect::<Vec<_>>()}),
@@ -164,9 +166,18 @@ impl Writer {
     fn object(&mut self, fields: &[Field<TypeRef>]) -> Value {
         let properties: Vec<_> = fields
             .iter()
-            .map(|field| (field.key.as_str(), described(self.schema(&field.ty), [field.docs.clone(), None])))
+            .map(|field| {
+                (
+                    field.key.as_str(),
+                    described(self.schema(&field.ty), [field.docs.clone(), None]),
+                )
+            })
             .collect();
-        let required: Vec<_> = fields.iter().filter(|field| !field.ty.is_option()).map(|field| field.key.as_str()).collect();
+        let required: Vec<_> = fields
+            .iter()
+            .filter(|field| !field.ty.is_option())
+            .map(|field| field.key.as_str())
+            .collect();
         closed_object(properties, &required)
     }
 
@@ -215,7 +226,10 @@ struct Census {
     references: HashMap<usize, usize>,
     /// Composite types in the order they were met, with their WIT name.
     composites: Vec<(usize, Option<String>)>,
+    /// With every type written out wherever it is named.
     nodes: usize,
+    /// With every type written once.
+    distinct_nodes: usize,
     depth: usize,
 }
 
@@ -225,6 +239,7 @@ impl Census {
             references: HashMap::new(),
             composites: Vec::new(),
             nodes: 0,
+            distinct_nodes: 0,
             depth: 0,
         };
         let mut written_out = HashMap::new();
@@ -246,6 +261,7 @@ impl Census {
             self.composites.push((ty.address(), ty.name.clone()));
         }
         let (mut nodes, mut depth) = (own_nodes(ty), 0);
+        self.distinct_nodes = self.distinct_nodes.saturating_add(nodes);
         for child in ty.children() {
             let (child_nodes, child_depth) = self.visit(child, written_out);
             nodes = nodes.saturating_add(child_nodes);
@@ -255,17 +271,26 @@ impl Census {
         (nodes, depth)
     }
 
+    fn is_too_deep(&self) -> bool {
+        self.depth > SHARE_ABOVE_DEPTH
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_too_deep() || self.nodes > SHARE_ABOVE_NODES
+    }
+
     /// The types to put under `$defs`, with the names they get there.
     fn shared(&self) -> HashMap<usize, String> {
-        let too_many = self.nodes > SHARE_ABOVE_NODES;
-        let too_deep = self.depth > SHARE_ABOVE_DEPTH;
+        if !self.is_shared() {
+            return HashMap::new();
+        }
         let repeated = |address: &usize| self.references.get(address).is_some_and(|count| *count > 1);
         let mut names = HashSet::new();
         self.composites
             .iter()
-            .filter(|(address, _)| too_deep || (too_many && repeated(address)))
+            .filter(|(address, _)| self.is_too_deep() || repeated(address))
             .map(|(address, name)| {
-                let stem = name.as_deref().map_or_else(|| "type".to_owned(), names::snake_case);
+                let stem = name.as_deref().map_or_else(|| "type".to_owned(), names::property_key);
                 let name = (1..)
                     .map(|n| if n == 1 { stem.clone() } else { format!("{stem}_{n}") })
                     .find(|name| names.insert(name.clone()))
@@ -297,8 +322,11 @@ fn closed_object<'a>(properties: impl IntoIterator<Item = (&'a str, Value)>, req
 }
 
 /// The key of a tuple's element.
-pub(crate) fn tuple_key(index: usize) -> String {
-    format!("val{index}")
+pub(crate) fn tuple_key(index: usize) -> Cow<'static, str> {
+    const USUAL: [&str; 8] = ["val0", "val1", "val2", "val3", "val4", "val5", "val6", "val7"];
+    USUAL
+        .get(index)
+        .map_or_else(|| format!("val{index}").into(), |key| (*key).into())
 }
 
 fn label_names(labels: &[Label]) -> Vec<&str> {

@@ -39,7 +39,7 @@ pub fn core_exports(bytes: &[u8]) -> Vec<String> {
 }
 
 /// The custom sections of the component itself, not of what is nested in it: name, contents, and where the whole section lies.
-pub(crate) fn custom_sections(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>, Range<usize>)>, Error> {
+pub(crate) fn custom_sections(bytes: &[u8]) -> Result<Vec<(&str, &[u8], Range<usize>)>, Error> {
     let mut sections = Vec::new();
     let mut depth = 0usize;
     // A section's header is not part of the range that wasmparser reports, so remember where the previous payload ended.
@@ -53,7 +53,7 @@ pub(crate) fn custom_sections(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>, Rang
             }
             Payload::CustomSection(section) if depth == 0 => {
                 let range = section.range();
-                sections.push((section.name().to_owned(), section.data().to_owned(), end..range.end));
+                sections.push((section.name(), section.data(), end..range.end));
                 end = range.end;
             }
             other => {
@@ -70,7 +70,7 @@ pub(crate) fn custom_sections(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>, Rang
 pub(crate) fn without<'a>(bytes: &'a [u8], names: &[&str]) -> Result<Cow<'a, [u8]>, Error> {
     let cut: Vec<_> = custom_sections(bytes)?
         .into_iter()
-        .filter(|(name, _, _)| names.contains(&name.as_str()))
+        .filter(|(name, _, _)| names.contains(name))
         .map(|(_, _, range)| range)
         .collect();
     if cut.is_empty() {
@@ -119,13 +119,20 @@ mod tests {
         let bytes = wat::parse_str(COMPONENT).unwrap();
         for name in ["first", "second"] {
             let cut = without(&bytes, &[name]).unwrap();
-            wasmparser::Validator::new_with_features(wasmparser::WasmFeatures::all()).validate_all(&cut).unwrap();
-            assert!(custom_sections(&cut).unwrap().iter().all(|(n, ..)| n != name));
+            wasmparser::Validator::new_with_features(wasmparser::WasmFeatures::all())
+                .validate_all(&cut)
+                .unwrap();
+            assert!(custom_sections(&cut).unwrap().iter().all(|(n, ..)| *n != name));
         }
         let once = with(&bytes, "ours", b"a").unwrap();
         let twice = with(&once, "ours", b"b").unwrap();
         assert_eq!(once.len(), twice.len());
-        assert!(custom_sections(&twice).unwrap().iter().any(|(name, data, _)| name == "ours" && data == b"b"));
+        assert!(
+            custom_sections(&twice)
+                .unwrap()
+                .iter()
+                .any(|(name, data, _)| *name == "ours" && *data == b"b")
+        );
         assert_eq!(without(&twice, &["ours"]).unwrap(), bytes);
     }
 

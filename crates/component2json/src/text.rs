@@ -18,22 +18,35 @@ pub struct UnknownParameter {
 fn known(parameters: &[String]) -> String {
     match parameters {
         [] => "; the tool takes none".to_owned(),
-        names => format!("; there is {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+        names => format!(
+            "; there is {}",
+            names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        ),
     }
 }
 
 /// One argument as JSON, with the key it goes under. Where the parameter is a text, the words are taken as they are; elsewhere
 /// they are JSON, and words that are not are left for the conversion to complain about.
 pub fn argument_from_text(function: &Function, name: &str, text: &str) -> Result<(String, Value), UnknownParameter> {
-    let is_meant = |field: &&Field<TypeRef>| field.key == name || field.name == name || camel_case(&field.name) == name;
-    let Some(field) = function.params.iter().find(is_meant) else {
+    let is_spelled = |field: &&Field<TypeRef>| field.key == name || field.name == name;
+    let is_camel = |field: &&Field<TypeRef>| camel_case(&field.name) == name;
+    let Some(field) = function
+        .params
+        .iter()
+        .find(is_spelled)
+        .or_else(|| function.params.iter().find(is_camel))
+    else {
         let names = function.params.iter().map(|field| field.key.as_str());
         return Err(UnknownParameter {
             name: name.to_owned(),
             parameters: nearest_first(name, names).into_iter().map(str::to_owned).collect(),
         });
     };
-    let value = if is_text(&field.ty) { text.into() } else { serde_json::from_str(text).unwrap_or_else(|_| text.into()) };
+    let value = if is_text(&field.ty) {
+        text.into()
+    } else {
+        serde_json::from_str(text).unwrap_or_else(|_| text.into())
+    };
     Ok((field.key.clone(), value))
 }
 

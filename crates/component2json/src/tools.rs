@@ -10,6 +10,9 @@ use crate::names::{self, ToolName};
 use crate::types::Function;
 use crate::{DEFAULT_MAX_TOOL_NAME, Docs, Error, schema};
 
+/// A WIT name in a description is cut at this many characters: components may have names of 100 000.
+const MAX_NAME_CHARS: usize = 200;
+
 /// A function as MCP clients see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +30,12 @@ pub struct ToolMetadata {
 pub fn component_exports_to_tools(exports: &Exports) -> Vec<ToolMetadata> {
     let names: Vec<_> = exports.functions.iter().map(|function| function.export.clone()).collect();
     let names = names::tool_names(&names, None, DEFAULT_MAX_TOOL_NAME, &HashSet::new());
-    exports.functions.iter().zip(names).map(|(function, name)| describe(exports, function, name)).collect()
+    exports
+        .functions
+        .iter()
+        .zip(names)
+        .map(|(function, name)| describe(exports, function, name))
+        .collect()
 }
 
 /// The tools of a component as `{"tools": [ … ]}`, straight from its bytes.
@@ -59,9 +67,11 @@ fn description(exports: &Exports, function: &Function) -> String {
         None => crate::docs::cap(&function.signature(), 1024),
     };
     let about = match (exports.scope_docs(interface), interface) {
-        (Some(docs), Some(interface)) => format!("\n\nPart of {interface}: {docs}"),
+        (Some(docs), Some(interface)) => format!("\n\nPart of {}: {docs}", crate::docs::cap(interface, MAX_NAME_CHARS)),
         (Some(docs), None) => format!("\n\nPart of: {docs}"),
-        (None, Some(interface)) if function.docs.is_none() => format!("\n\nPart of {interface}."),
+        (None, Some(interface)) if function.docs.is_none() => {
+            format!("\n\nPart of {}.", crate::docs::cap(interface, MAX_NAME_CHARS))
+        }
         (None, _) => String::new(),
     };
     what + &about

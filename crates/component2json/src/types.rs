@@ -91,6 +91,19 @@ pub enum Kind<R> {
     },
 }
 
+impl<R> Kind<R> {
+    /// How many fields, cases, labels or elements the type itself lists.
+    pub(crate) fn parts(&self) -> usize {
+        match self {
+            Self::Record(fields) => fields.len(),
+            Self::Tuple(items) => items.len(),
+            Self::Variant(cases) => cases.len(),
+            Self::Enum(labels) | Self::Flags(labels) => labels.len(),
+            _ => 1,
+        }
+    }
+}
+
 /// A record field or a function parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field<R> {

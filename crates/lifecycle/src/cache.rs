@@ -72,7 +72,10 @@ impl Cache {
 
 /// Makes a directory that only this user can use, or checks that it is one.
 fn make_private(path: &Path) -> Result<(), CacheError> {
-    let failed = |error| CacheError::Io { path: path.to_owned(), error };
+    let failed = |error| CacheError::Io {
+        path: path.to_owned(),
+        error,
+    };
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt, MetadataExt};

@@ -26,12 +26,24 @@ impl SideWit {
     /// Where docs for a component may be, best first.
     pub(crate) fn candidates(component: &Path, given: Option<&Path>) -> Vec<Self> {
         if let Some(path) = given {
-            return vec![Self { path: path.to_owned(), meant: true }];
+            return vec![Self {
+                path: path.to_owned(),
+                meant: true,
+            }];
         }
         let folder = component.parent().unwrap_or(Path::new(""));
-        let mut found = vec![Self { path: component.with_extension("wit"), meant: true }];
-        found.push(Self { path: folder.join("wit"), meant: false });
-        found.push(Self { path: folder.join("..").join("wit"), meant: false });
+        let mut found = vec![Self {
+            path: component.with_extension("wit"),
+            meant: true,
+        }];
+        found.push(Self {
+            path: folder.join("wit"),
+            meant: false,
+        });
+        found.push(Self {
+            path: folder.join("..").join("wit"),
+            meant: false,
+        });
         found.retain(|candidate| candidate.path.exists());
         found
     }
@@ -84,7 +96,11 @@ fn wit_files(path: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     for entry in entries {
-        if entry.is_dir() || entry.extension().is_some_and(|extension| extension == "wit" || extension == "wasm") {
+        if entry.is_dir()
+            || entry
+                .extension()
+                .is_some_and(|extension| extension == "wit" || extension == "wasm")
+        {
             wit_files(&entry, depth + 1, files);
         }
     }
@@ -105,9 +121,15 @@ fn parse(path: &Path) -> Result<Docs, String> {
 /// Puts the docs of a WIT into a component file. Returns how many bytes the file grew by.
 pub fn embed_docs(component: &Path, wit: &Path, output: &Path) -> Result<u64, EmbedError> {
     let bytes = files::read_component(component)?;
-    let read_error = |error| LoadError::Component { path: component.to_owned(), error };
+    let read_error = |error| LoadError::Component {
+        path: component.to_owned(),
+        error,
+    };
     let (exports, _) = component2json::read_exports(&bytes, None).map_err(read_error)?;
-    let mut docs = parse(wit).map_err(|error| EmbedError::Wit { path: wit.to_owned(), error })?;
+    let mut docs = parse(wit).map_err(|error| EmbedError::Wit {
+        path: wit.to_owned(),
+        error,
+    })?;
     if !docs.describes(&exports) {
         return Err(EmbedError::Wit {
             path: wit.to_owned(),
@@ -116,10 +138,16 @@ pub fn embed_docs(component: &Path, wit: &Path, output: &Path) -> Result<u64, Em
     }
     docs.retain_interfaces(&component2json::interface_names(&bytes).map_err(read_error)?);
     if docs.is_empty() {
-        return Err(EmbedError::Wit { path: wit.to_owned(), error: "it has no docs (`///` comments) for the exports".into() });
+        return Err(EmbedError::Wit {
+            path: wit.to_owned(),
+            error: "it has no docs (`///` comments) for the exports".into(),
+        });
     }
     let with_docs = component2json::embed_docs(&bytes, &docs).map_err(read_error)?;
-    files::write_atomically(output, &with_docs).map_err(|error| EmbedError::Write { path: output.to_owned(), error })?;
+    files::write_atomically(output, &with_docs).map_err(|error| EmbedError::Write {
+        path: output.to_owned(),
+        error,
+    })?;
     Ok((with_docs.len() as u64).saturating_sub(bytes.len() as u64))
 }
 

@@ -33,7 +33,10 @@ pub enum LoadError {
     CommandComponent { path: PathBuf },
     #[error("`{path}`: {error}")]
     Component { path: PathBuf, error: component2json::Error },
-    #[error("`{path}` imports what this host does not offer: {}\nhint: compose it with a component that exports that", backticked(imports))]
+    #[error(
+        "`{path}` imports what this host does not offer: {}\nhint: compose it with a component that exports that",
+        backticked(imports)
+    )]
     UnknownImports { path: PathBuf, imports: Vec<String> },
     #[error("`{path}` exports no function that can be a tool{reasons}\nhint: `host inspect` shows all that it exports")]
     NoTools { path: PathBuf, reasons: String },

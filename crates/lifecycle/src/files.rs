@@ -14,14 +14,19 @@ const MAX_COMPONENT: ByteSize = ByteSize::from_mib(512);
 
 /// The components that a path stands for: itself, or those in it when it is a directory, in the order of their names.
 pub fn expand(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
-    let read_error = |error| LoadError::Read { path: path.to_owned(), error };
+    let read_error = |error| LoadError::Read {
+        path: path.to_owned(),
+        error,
+    };
     if !fs::metadata(path).map_err(read_error)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(read_error)? {
         let file = entry.map_err(read_error)?.path();
-        let is_wasm = file.extension().is_some_and(|extension| extension == "wasm" || extension == "wat");
+        let is_wasm = file
+            .extension()
+            .is_some_and(|extension| extension == "wasm" || extension == "wat");
         if is_wasm && file.is_file() {
             files.push(file);
         }
@@ -35,12 +40,20 @@ pub fn expand(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
 
 /// The bytes of the component in a file; text is assembled.
 pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
-    let read_error = |error| LoadError::Read { path: path.to_owned(), error };
+    let read_error = |error| LoadError::Read {
+        path: path.to_owned(),
+        error,
+    };
     let file = fs::File::open(path).map_err(read_error)?;
     let mut bytes = Vec::new();
-    file.take(MAX_COMPONENT.bytes() + 1).read_to_end(&mut bytes).map_err(read_error)?;
+    file.take(MAX_COMPONENT.bytes() + 1)
+        .read_to_end(&mut bytes)
+        .map_err(read_error)?;
     if bytes.len() as u64 > MAX_COMPONENT.bytes() {
-        return Err(LoadError::TooLarge { path: path.to_owned(), limit: MAX_COMPONENT });
+        return Err(LoadError::TooLarge {
+            path: path.to_owned(),
+            limit: MAX_COMPONENT,
+        });
     }
     if bytes.is_empty() {
         return Err(LoadError::Empty { path: path.to_owned() });
@@ -48,13 +61,19 @@ pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
     if file_kind(&bytes) == FileKind::NotWasm && looks_like_wat(path, &bytes) {
         let text = String::from_utf8_lossy(&bytes);
         let assembled = wat::Parser::new().parse_str(Some(path), &text);
-        bytes = assembled.map_err(|error| LoadError::Text { path: path.to_owned(), error: error.to_string() })?;
+        bytes = assembled.map_err(|error| LoadError::Text {
+            path: path.to_owned(),
+            error: error.to_string(),
+        })?;
     }
     match file_kind(&bytes) {
         FileKind::Component => Ok(bytes),
         FileKind::CoreModule if exports_start(&bytes) => Err(LoadError::CommandModule { path: path.to_owned() }),
         FileKind::CoreModule => Err(LoadError::CoreModule { path: path.to_owned() }),
-        FileKind::NotWasm => Err(LoadError::NotWasm { path: path.to_owned(), start: start_of(&bytes) }),
+        FileKind::NotWasm => Err(LoadError::NotWasm {
+            path: path.to_owned(),
+            start: start_of(&bytes),
+        }),
     }
 }
 

@@ -16,9 +16,23 @@ impl ComponentId {
     /// The id of a component in this file: `./My Plugin_v2.wasm` → `my-plugin-v2`.
     pub fn from_file(path: &Path) -> Self {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
-        let text: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).take(MAX).collect();
+        let text: String = stem
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '-'
+                }
+            })
+            .take(MAX)
+            .collect();
         let text = text.trim_matches('-');
-        Self(if text.is_empty() { "component".to_owned() } else { text.to_owned() })
+        Self(if text.is_empty() {
+            "component".to_owned()
+        } else {
+            text.to_owned()
+        })
     }
 
     /// The same id with a number, for a second component of that name.

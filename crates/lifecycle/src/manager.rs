@@ -115,7 +115,12 @@ impl LifecycleManager {
     pub fn ensure_component_loaded(&self, path: &Path) -> Result<ComponentId, LoadError> {
         let bytes = files::read_component(path)?;
         let digest = Digest::of(&bytes);
-        if let Some(loaded) = self.registry().components().iter().find(|loaded| loaded.path == path && loaded.metadata.digest == digest) {
+        if let Some(loaded) = self
+            .registry()
+            .components()
+            .iter()
+            .find(|loaded| loaded.path == path && loaded.metadata.digest == digest)
+        {
             return Ok(loaded.id.clone());
         }
         let metadata = self.metadata(path, &bytes, digest)?;
@@ -148,7 +153,10 @@ impl LifecycleManager {
         let registry = self.registry();
         let wanted = ComponentId::from_file(path);
         let is_free = |id: &ComponentId| registry.components().iter().all(|loaded| loaded.id != *id);
-        let id = std::iter::once(wanted.clone()).chain((2..).map(|number| wanted.numbered(number))).find(is_free).unwrap_or(wanted);
+        let id = std::iter::once(wanted.clone())
+            .chain((2..).map(|number| wanted.numbered(number)))
+            .find(is_free)
+            .unwrap_or(wanted);
         let loaded = Loaded {
             id: id.clone(),
             path: path.to_owned(),
@@ -181,7 +189,11 @@ impl LifecycleManager {
                 path: loaded.path.clone(),
                 digest: loaded.metadata.digest.clone(),
                 size: loaded.metadata.size,
-                tools: registry.tools().filter(|tool| *tool.component() == loaded.id).map(|tool| tool.definition.name.to_string()).collect(),
+                tools: registry
+                    .tools()
+                    .filter(|tool| *tool.component() == loaded.id)
+                    .map(|tool| tool.definition.name.to_string())
+                    .collect(),
             })
             .collect();
         components.sort_by(|a, b| a.id.cmp(&b.id));
@@ -192,7 +204,11 @@ impl LifecycleManager {
     pub fn get_component_schema(&self, id: &ComponentId) -> Option<Value> {
         let registry = self.registry();
         registry.components().iter().find(|loaded| loaded.id == *id)?;
-        let tools: Vec<_> = registry.tools().filter(|tool| tool.component() == id).map(|tool| json!(tool.definition)).collect();
+        let tools: Vec<_> = registry
+            .tools()
+            .filter(|tool| tool.component() == id)
+            .map(|tool| json!(tool.definition))
+            .collect();
         Some(json!({ "tools": tools }))
     }
 
@@ -237,7 +253,10 @@ impl LifecycleManager {
             })?,
             None => None,
         };
-        let returns_result = plan.result.as_ref().is_some_and(|ty| matches!(ty.kind, component2json::Kind::Result { .. }));
+        let returns_result = plan
+            .result
+            .as_ref()
+            .is_some_and(|ty| matches!(ty.kind, component2json::Kind::Result { .. }));
         let is_error = returns_result && value.as_ref().is_some_and(|value| value.get("err").is_some());
         let schema = tool.definition.output_schema.as_ref();
         let structured = value.and_then(|value| structured_output::ensure_structured_result(schema, json!({ "result": value })));
@@ -283,11 +302,22 @@ fn check(path: &Path, metadata: &Metadata) -> Result<(), LoadError> {
     if !exports.functions.is_empty() {
         return Ok(());
     }
-    if exports.left_out.iter().any(|left_out| left_out.export.starts_with("wasi:cli/run@")) {
+    if exports
+        .left_out
+        .iter()
+        .any(|left_out| left_out.export.starts_with("wasi:cli/run@"))
+    {
         return Err(LoadError::CommandComponent { path: path.to_owned() });
     }
-    let reasons = exports.left_out.iter().map(|left_out| format!("\n  {}: {}", left_out.export, left_out.reason)).collect();
-    Err(LoadError::NoTools { path: path.to_owned(), reasons })
+    let reasons = exports
+        .left_out
+        .iter()
+        .map(|left_out| format!("\n  {}: {}", left_out.export, left_out.reason))
+        .collect();
+    Err(LoadError::NoTools {
+        path: path.to_owned(),
+        reasons,
+    })
 }
 
 fn load_program(sandbox: &Sandbox, loaded: &Loaded, code_file: Option<&Path>) -> Result<Arc<Program>, ExecuteError> {
@@ -306,7 +336,9 @@ fn load_program(sandbox: &Sandbox, loaded: &Loaded, code_file: Option<&Path>) ->
     })?;
     // The tools that were promised belong to the bytes that were read then.
     if Digest::of(&bytes) != loaded.metadata.digest {
-        return Err(ExecuteError::Changed { path: loaded.path.clone() });
+        return Err(ExecuteError::Changed {
+            path: loaded.path.clone(),
+        });
     }
     tracing::info!(component = %loaded.id, "compiling");
     if let Some(file) = code_file {

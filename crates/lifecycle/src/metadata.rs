@@ -68,7 +68,10 @@ impl Metadata {
 
 /// Reads the exports of a component, with docs from beside it.
 pub(crate) fn read(bytes: &[u8], digest: Digest, path: &Path, wit: &[SideWit]) -> Result<(Metadata, Vec<String>), LoadError> {
-    let failed = |error| LoadError::Component { path: path.to_owned(), error };
+    let failed = |error| LoadError::Component {
+        path: path.to_owned(),
+        error,
+    };
     let (mut exports, warnings) = read_exports(bytes, None).map_err(failed)?;
     let mut warnings = warnings.0;
     if let Some(docs) = SideWit::docs(wit, &exports, &mut warnings) {

@@ -64,13 +64,22 @@ impl Registry {
 
     /// The names of all tools, the most similar first.
     pub(crate) fn nearest(&self, name: &str) -> Vec<String> {
-        nearest_first(name, self.tools.keys().map(ToolName::as_str)).into_iter().map(str::to_owned).collect()
+        nearest_first(name, self.tools.keys().map(ToolName::as_str))
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The registry with one more component. A tool whose name is taken carries its component's id before it.
     pub(crate) fn with(&self, component: Arc<Loaded>, max_name: usize) -> Self {
         let mut registry = self.clone();
-        let exports: Vec<ExportName> = component.metadata.exports.functions.iter().map(|function| function.export.clone()).collect();
+        let exports: Vec<ExportName> = component
+            .metadata
+            .exports
+            .functions
+            .iter()
+            .map(|function| function.export.clone())
+            .collect();
         let mut taken: HashSet<ToolName> = registry.tools.keys().cloned().collect();
         let plain = tool_names(&exports, None, max_name, &HashSet::new());
         let prefixed: Vec<ToolName> = {
@@ -97,7 +106,11 @@ impl Registry {
                 output_schema: structured_output::canonicalize_output_schema(raw.output_schema.clone()),
                 ..raw.clone()
             };
-            let tool = Tool { definition, component: Arc::clone(&component), function };
+            let tool = Tool {
+                definition,
+                component: Arc::clone(&component),
+                function,
+            };
             registry.tools.insert(name, Arc::new(tool));
         }
         registry.components.push(component);
@@ -107,8 +120,18 @@ impl Registry {
     /// The registry without a component. The others keep the names that they have.
     pub(crate) fn without(&self, id: &ComponentId) -> Self {
         Self {
-            components: self.components.iter().filter(|component| component.id != *id).cloned().collect(),
-            tools: self.tools.iter().filter(|(_, tool)| tool.component.id != *id).map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect(),
+            components: self
+                .components
+                .iter()
+                .filter(|component| component.id != *id)
+                .cloned()
+                .collect(),
+            tools: self
+                .tools
+                .iter()
+                .filter(|(_, tool)| tool.component.id != *id)
+                .map(|(name, tool)| (name.clone(), Arc::clone(tool)))
+                .collect(),
         }
     }
 }

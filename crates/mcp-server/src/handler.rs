@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use lifecycle::{CallOutcome, ExecuteError, LifecycleManager, Tool as LoadedTool};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString,
-    ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, InitializeResult, JsonObject,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    ConstString, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, InitializeResult, JsonObject,
     ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
     ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
     ServerCapabilities, ServerConfig, Tool,
@@ -65,7 +65,11 @@ fn succeeded(outcome: CallOutcome) -> CallToolResult {
         None => "done".to_owned(),
     };
     let content = vec![ContentBlock::text(text)];
-    let mut result = if outcome.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    let mut result = if outcome.is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    };
     result.structured_content = outcome.structured;
     result
 }
@@ -77,7 +81,8 @@ fn failed(text: String) -> CallToolResult {
 fn definition(tool: &LoadedTool) -> Tool {
     let definition = &tool.definition;
     let name = definition.name.to_string();
-    let wire = Tool::new(name, definition.description.clone(), object(&definition.input_schema)).with_title(definition.title.clone());
+    let wire =
+        Tool::new(name, definition.description.clone(), object(&definition.input_schema)).with_title(definition.title.clone());
     match &definition.output_schema {
         Some(schema) => wire.with_raw_output_schema(object(schema)),
         None => wire,
@@ -90,7 +95,9 @@ fn object(schema: &Value) -> Arc<JsonObject> {
 }
 
 fn is_stateless_era(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+    context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// Clients of the stateless era have no `initialize` that told them who answers.
@@ -132,7 +139,11 @@ impl ServerHandler for Server {
         self.manager.tool(name).ok().map(|tool| definition(&tool))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
         let tool = self.manager.tool(&request.name).map_err(|error| match error {
             unknown @ ExecuteError::UnknownTool { .. } => ErrorData::invalid_params(unknown.to_string(), None),
             other => ErrorData::internal_error(other.to_string(), None),
@@ -175,7 +186,10 @@ impl ServerHandler for Server {
     async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
         let known = ["tools/call", "tools/list", "initialize", "server/discover", "ping"];
         if known.contains(&request.method.as_str()) {
-            let message = format!("the parameters of `{}` do not have the shape that the protocol gives them", request.method);
+            let message = format!(
+                "the parameters of `{}` do not have the shape that the protocol gives them",
+                request.method
+            );
             return Err(ErrorData::invalid_params(message, None));
         }
         let message: Cow<'static, str> = request.method.chars().take(100).collect::<String>().into();

@@ -10,6 +10,7 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, Proto
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServiceExt};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -92,7 +93,11 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
             }
             self.read.consume(taken);
             if end.is_some() {
-                let length = if self.skipping { LineLength::TooLong } else { LineLength::Fine };
+                let length = if self.skipping {
+                    LineLength::TooLong
+                } else {
+                    LineLength::Fine
+                };
                 self.skipping = false;
                 return Ok(Some(length));
             }
@@ -103,7 +108,9 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
         if self.open {
             return received;
         }
-        let Received::Message(message) = received else { return received };
+        let Received::Message(message) = received else {
+            return received;
+        };
         match &*message {
             ClientJsonRpcMessage::Request(request) => {
                 self.open = opens_session(&request.request);
@@ -129,7 +136,9 @@ fn opens_session(request: &ClientRequest) -> bool {
         other => {
             let meta = other.get_meta();
             meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
-                && meta.protocol_version().is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
+                && meta
+                    .protocol_version()
+                    .is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
         }
     }
 }
@@ -149,27 +158,44 @@ fn parse(line: &[u8]) -> Received {
 fn explain(line: &[u8], error: &serde_json::Error) -> Received {
     #[derive(Deserialize)]
     struct Envelope {
+        /// A null id is there, and wrong; only a message without any is a notification.
+        #[serde(default, deserialize_with = "present")]
         id: Option<Value>,
         method: Option<Value>,
     }
     // Unknown fields are skipped without recursion, so this reads also what nests too deep to be parsed.
     let envelope: Option<Envelope> = serde_json::from_slice(line).ok();
     let id = |envelope: &Envelope| serde_json::from_value::<RequestId>(envelope.id.clone()?).ok();
-    match (envelope, error.classify()) {
+    let is_json = serde_json::from_slice::<IgnoredAny>(line).is_ok();
+    match (envelope, is_json && error.is_data()) {
         // A notification that nobody knows is no mistake.
-        (Some(Envelope { id: None, method: Some(Value::String(_)) }), _) => Received::Ignored,
-        (envelope, serde_json::error::Category::Syntax | serde_json::error::Category::Eof) => Received::Wrong {
+        (
+            Some(Envelope {
+                id: None,
+                method: Some(Value::String(_)),
+            }),
+            _,
+        ) => Received::Ignored,
+        (envelope, false) => Received::Wrong {
             id: envelope.as_ref().and_then(id),
             error: ErrorData::parse_error(format!("the message is not JSON that can be read: {error}"), None),
         },
-        (envelope, _) => {
-            let problem = if line.starts_with(b"[") { "batches are not part of the protocol" } else { "not a JSON-RPC 2.0 message" };
+        (envelope, true) => {
+            let problem = if line.starts_with(b"[") {
+                "batches are not part of the protocol"
+            } else {
+                "not a JSON-RPC 2.0 message"
+            };
             Received::Wrong {
                 id: envelope.as_ref().and_then(id),
                 error: ErrorData::invalid_request(problem, None),
             }
         }
     }
+}
+
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// An error that belongs to no request that we could tell: JSON-RPC wants its id to be null, where rmcp would leave it out.
@@ -220,7 +246,11 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Transp
                 Received::Message(message) => return Some(*message),
                 Received::Ignored => {}
                 Received::Wrong { id, error } => {
-                    let answer = Orphan { jsonrpc: "2.0", id, error };
+                    let answer = Orphan {
+                        jsonrpc: "2.0",
+                        id,
+                        error,
+                    };
                     if let Err(error) = write_line(&self.write, &answer).await {
                         tracing::error!(%error, "stdout could not be written");
                         return None;

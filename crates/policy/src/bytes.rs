@@ -57,8 +57,7 @@ impl FromStr for ByteSize {
     type Err = ByteSizeError;
 
     fn from_str(text: &str) -> Result<Self, ByteSizeError> {
-        let (number, unit) =
-            quantity::split(text).ok_or_else(|| ByteSizeError::NoNumber(text.to_owned()))?;
+        let (number, unit) = quantity::split(text).ok_or_else(|| ByteSizeError::NoNumber(text.to_owned()))?;
         let (_, bytes) = UNITS
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(unit))
@@ -98,9 +97,7 @@ impl From<ByteSize> for String {
 pub enum ByteSizeError {
     #[error("`{0}` is no size; write a whole number and a unit, as in `512MiB`, `5MB` or `1000`")]
     NoNumber(String),
-    #[error(
-        "`{0}` is no unit of size; use `KiB`, `MiB`, `GiB` or `TiB`, as in `512MiB`, or none for bytes"
-    )]
+    #[error("`{0}` is no unit of size; use `KiB`, `MiB`, `GiB` or `TiB`, as in `512MiB`, or none for bytes")]
     UnknownUnit(String),
     #[error("`{0}` is more bytes than 64 bits can count")]
     TooLarge(String),
@@ -131,11 +128,7 @@ mod tests {
             ("18446744073709551615", u64::MAX, "18446744073709551615"),
         ] {
             let size: ByteSize = text.parse().unwrap();
-            assert_eq!(
-                (size.bytes(), size.to_string().as_str()),
-                (bytes, printed),
-                "{text}"
-            );
+            assert_eq!((size.bytes(), size.to_string().as_str()), (bytes, printed), "{text}");
         }
     }
 
@@ -162,10 +155,7 @@ mod tests {
                 "1.5GiB",
                 "`.5GiB` is no unit of size; use `KiB`, `MiB`, `GiB` or `TiB`, as in `512MiB`, or none for bytes",
             ),
-            (
-                "16777216TiB",
-                "`16777216TiB` is more bytes than 64 bits can count",
-            ),
+            ("16777216TiB", "`16777216TiB` is more bytes than 64 bits can count"),
             (
                 "18446744073709551616",
                 "`18446744073709551616` is more bytes than 64 bits can count",

@@ -44,14 +44,8 @@ mod tests {
     fn the_defaults_read_as_documented() {
         let defaults = json!({"timeout": "30s", "max_memory": "512MiB", "max_output": "8MiB", "max_concurrent_calls": 64});
         assert_eq!(serde_json::to_value(Limits::default()).unwrap(), defaults);
-        assert_eq!(
-            serde_json::from_value::<Limits>(defaults).unwrap(),
-            Limits::default()
-        );
-        assert_eq!(
-            serde_json::from_value::<Limits>(json!({})).unwrap(),
-            Limits::default()
-        );
+        assert_eq!(serde_json::from_value::<Limits>(defaults).unwrap(), Limits::default());
+        assert_eq!(serde_json::from_value::<Limits>(json!({})).unwrap(), Limits::default());
     }
 
     #[test]
@@ -84,12 +78,7 @@ mod tests {
                 "unknown field `max_memroy`, expected one of `timeout`, `max_memory`, `max_output`, `max_concurrent_calls`",
             ),
         ] {
-            assert_eq!(
-                serde_json::from_value::<Limits>(file)
-                    .unwrap_err()
-                    .to_string(),
-                error
-            );
+            assert_eq!(serde_json::from_value::<Limits>(file).unwrap_err().to_string(), error);
         }
     }
 }

@@ -38,14 +38,13 @@ impl FromStr for Timeout {
     type Err = TimeoutError;
 
     fn from_str(text: &str) -> Result<Self, TimeoutError> {
-        let (number, unit) =
-            quantity::split(text).ok_or_else(|| TimeoutError::NoNumber(text.to_owned()))?;
+        let (number, unit) = quantity::split(text).ok_or_else(|| TimeoutError::NoNumber(text.to_owned()))?;
         let (_, millis) = UNITS
             .iter()
             .find(|(name, _)| *name == unit)
             .ok_or_else(|| TimeoutError::Unit(text.to_owned()))?;
-        let millis = u64::try_from(number.saturating_mul(u128::from(*millis)))
-            .map_err(|_| TimeoutError::TooLong(text.to_owned()))?;
+        let millis =
+            u64::try_from(number.saturating_mul(u128::from(*millis))).map_err(|_| TimeoutError::TooLong(text.to_owned()))?;
         NonZeroU64::new(millis).map(Self).ok_or(TimeoutError::Zero)
     }
 }
@@ -76,9 +75,7 @@ impl From<Timeout> for String {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimeoutError {
-    #[error(
-        "`{0}` is no span of time; write a whole number and a unit, as in `30s`, `500ms`, `2m` or `1h`"
-    )]
+    #[error("`{0}` is no span of time; write a whole number and a unit, as in `30s`, `500ms`, `2m` or `1h`")]
     NoNumber(String),
     #[error("`{0}` needs a unit that is one of `ms`, `s`, `m` and `h`, as in `30s`")]
     Unit(String),
@@ -123,18 +120,12 @@ mod tests {
                 "soon",
                 "`soon` is no span of time; write a whole number and a unit, as in `30s`, `500ms`, `2m` or `1h`",
             ),
-            (
-                "30",
-                "`30` needs a unit that is one of `ms`, `s`, `m` and `h`, as in `30s`",
-            ),
+            ("30", "`30` needs a unit that is one of `ms`, `s`, `m` and `h`, as in `30s`"),
             (
                 "1.5s",
                 "`1.5s` needs a unit that is one of `ms`, `s`, `m` and `h`, as in `30s`",
             ),
-            (
-                "1M",
-                "`1M` needs a unit that is one of `ms`, `s`, `m` and `h`, as in `30s`",
-            ),
+            ("1M", "`1M` needs a unit that is one of `ms`, `s`, `m` and `h`, as in `30s`"),
             (
                 "0s",
                 "a timeout of zero would end every call before it starts; the least is `1ms`",

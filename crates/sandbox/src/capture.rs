@@ -114,6 +114,10 @@ mod tests {
         }
         let text = capture.text().unwrap();
         assert!(text.len() < KEPT + 100);
-        assert!(text.ends_with(&format!("… [{} more bytes]", 100_000 - KEPT)), "{}", &text[KEPT..]);
+        assert!(
+            text.ends_with(&format!("… [{} more bytes]", 100_000 - KEPT)),
+            "{}",
+            &text[KEPT..]
+        );
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use component2json::Exports;
-use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use wasmtime::Engine;
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::Sandbox;
 use crate::bytes::{self, ByteCall};
@@ -57,7 +57,9 @@ pub(crate) struct Callable {
 
 impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Program").field("functions", &self.functions.len()).finish_non_exhaustive()
+        f.debug_struct("Program")
+            .field("functions", &self.functions.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -76,7 +78,10 @@ impl Sandbox {
     pub fn code_key(&self, exports: &Exports) -> Result<CodeKey, CodeError> {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
-        self.runtime(exports.needs_concurrency)?.engine.precompile_compatibility_hash().hash(&mut hasher);
+        self.runtime(exports.needs_concurrency)?
+            .engine
+            .precompile_compatibility_hash()
+            .hash(&mut hasher);
         Ok(CodeKey(format!("{:016x}", hasher.finish())))
     }
 
@@ -84,7 +89,9 @@ impl Sandbox {
     /// the async threads.
     pub fn compile(&self, component: &[u8], exports: &Exports) -> Result<Vec<u8>, CodeError> {
         let engine = &self.runtime(exports.needs_concurrency)?.engine;
-        engine.precompile_component(component).map_err(|error| CodeError::Compile(format!("{error:#}")))
+        engine
+            .precompile_component(component)
+            .map_err(|error| CodeError::Compile(format!("{error:#}")))
     }
 
     /// Compiles and links in one go, for when there is no place to keep the code.
@@ -109,14 +116,21 @@ impl Sandbox {
 
     fn link(&self, component: &Component, exports: &Exports) -> Result<Program, CodeError> {
         let runtime = self.runtime(exports.needs_concurrency)?;
-        let instance = runtime.linker.instantiate_pre(component).map_err(|error| CodeError::Link(format!("{error:#}")))?;
+        let instance = runtime
+            .linker
+            .instantiate_pre(component)
+            .map_err(|error| CodeError::Link(format!("{error:#}")))?;
         let functions = exports
             .functions
             .iter()
             .map(|function| {
                 let name = &function.export;
                 let interface = match &name.interface {
-                    Some(interface) => Some(component.get_export_index(None, interface.as_str()).ok_or_else(|| missing(interface))?),
+                    Some(interface) => Some(
+                        component
+                            .get_export_index(None, interface.as_str())
+                            .ok_or_else(|| missing(interface))?,
+                    ),
                     None => None,
                 };
                 let index = component

@@ -95,7 +95,10 @@ impl WasiHttpHooks for Denials {
         _: Option<RequestOptions>,
         _: Sent,
     ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, Sent), wasmtime_wasi_http::Error>> + Send> {
-        let host = request.uri().authority().map_or("an unnamed host", |authority| authority.as_str());
+        let host = request
+            .uri()
+            .authority()
+            .map_or("an unnamed host", |authority| authority.as_str());
         self.0 = Some(format!("the network: {host}"));
         Box::new(async { Err(wasmtime_wasi_http::Error::HttpRequestDenied) })
     }

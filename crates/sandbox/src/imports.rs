@@ -22,7 +22,9 @@ pub fn unknown_imports(imports: &[String]) -> Vec<&str> {
 }
 
 fn is_offered_version(import: &str) -> bool {
-    import.rsplit_once('@').is_some_and(|(_, version)| version.starts_with("0.2.") || version == "0.3.0")
+    import
+        .rsplit_once('@')
+        .is_some_and(|(_, version)| version.starts_with("0.2.") || version == "0.3.0")
 }
 
 #[cfg(test)]
@@ -31,8 +33,17 @@ mod tests {
 
     #[test]
     fn what_is_not_linked_is_named() {
-        let imports = ["wasi:cli/stdout@0.2.3", "wasi:http/types@0.3.0", "acme:secret/vault", "open", "wasi:io/poll@0.3.0-rc-1"];
+        let imports = [
+            "wasi:cli/stdout@0.2.3",
+            "wasi:http/types@0.3.0",
+            "acme:secret/vault",
+            "open",
+            "wasi:io/poll@0.3.0-rc-1",
+        ];
         let imports = imports.map(str::to_owned);
-        assert_eq!(unknown_imports(&imports), ["acme:secret/vault", "open", "wasi:io/poll@0.3.0-rc-1"]);
+        assert_eq!(
+            unknown_imports(&imports),
+            ["acme:secret/vault", "open", "wasi:io/poll@0.3.0-rc-1"]
+        );
     }
 }

@@ -64,17 +64,26 @@ async fn run(
     arguments: Vec<Argument>,
     limits: &Limits,
 ) -> Result<Option<Returned>, wasmtime::Error> {
-    let callable = program.functions.get(function).ok_or_else(|| wasmtime::format_err!("no such function"))?;
+    let callable = program
+        .functions
+        .get(function)
+        .ok_or_else(|| wasmtime::format_err!("no such function"))?;
     let instance = program.instance.instantiate_async(&mut *store).await?;
-    let func = instance.get_func(&mut *store, &callable.index).ok_or_else(|| wasmtime::format_err!("no such function"))?;
+    let func = instance
+        .get_func(&mut *store, &callable.index)
+        .ok_or_else(|| wasmtime::format_err!("no such function"))?;
 
     let max_output = usize::try_from(limits.max_output.bytes()).unwrap_or(usize::MAX);
     if let Some(call) = callable.bytes {
         store.set_hostcall_fuel(max_output.saturating_add(1 << 20));
-        return call(func, store, arguments).await.map(Some);
+        return call(func, store, arguments).await;
     }
     // Bounds what a result may take before it is JSON, so that no result within the limit is refused.
-    let per_byte = if callable.result_has_bytes { VAL_SIZE } else { VAL_SIZE / SHORTEST_ELEMENT };
+    let per_byte = if callable.result_has_bytes {
+        VAL_SIZE
+    } else {
+        VAL_SIZE / SHORTEST_ELEMENT
+    };
     store.set_hostcall_fuel(max_output.saturating_mul(per_byte).saturating_add(1 << 20));
     let arguments: Vec<Val> = arguments.into_iter().map(Argument::into_val).collect();
     let mut results = vec![Val::Bool(false); usize::from(callable.has_result)];
@@ -99,7 +108,10 @@ fn explain(error: &wasmtime::Error, store: &Store<Guest>, limits: &Limits) -> Ca
         return CallError::Exit(exit.0);
     }
     // wasmtime's own type for this is private, so its text has to do.
-    if error.chain().any(|cause| cause.to_string().contains("fuel allocated for hostcalls")) {
+    if error
+        .chain()
+        .any(|cause| cause.to_string().contains("fuel allocated for hostcalls"))
+    {
         return CallError::Output(limits.max_output);
     }
     if let Some(what) = guest.denied() {
@@ -117,7 +129,10 @@ fn with_stderr(error: CallError, stderr: Option<String>) -> CallError {
     match stderr.and_then(|text| component2json::clean_text(&text)) {
         Some(text) if !tells_enough => {
             let stderr: String = text.chars().take(SHOWN_STDERR).collect();
-            CallError::WithStderr { error: Box::new(error), stderr }
+            CallError::WithStderr {
+                error: Box::new(error),
+                stderr,
+            }
         }
         _ => error,
     }

@@ -58,15 +58,25 @@ impl Sandbox {
 
     fn runtime(&self, concurrency: bool) -> Result<&Runtime, CodeError> {
         let cell = if concurrency { &self.concurrent } else { &self.plain };
-        cell.get_or_init(|| Runtime::new(concurrency, &self.limits)).as_ref().map_err(Clone::clone)
+        cell.get_or_init(|| Runtime::new(concurrency, &self.limits))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     /// Calls a function of a program in a fresh instance. Dropping the future stops the guest.
     ///
     /// `function` is the index of the function among the exports that the program was linked with.
-    pub async fn call(&self, program: &Arc<Program>, function: usize, arguments: Vec<Argument>) -> Result<Option<Returned>, CallError> {
+    pub async fn call(
+        &self,
+        program: &Arc<Program>,
+        function: usize,
+        arguments: Vec<Argument>,
+    ) -> Result<Option<Returned>, CallError> {
         // The semaphore is never closed, so there is always a permit to wait for.
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| CallError::Stopped)?;
+        let permit = Arc::clone(&self.permits)
+            .acquire_owned()
+            .await
+            .map_err(|_| CallError::Stopped)?;
         let runtime = self.runtime(program.concurrency())?;
         let ticking = runtime.ticker.start();
         let program = Arc::clone(program);
@@ -86,7 +96,10 @@ struct GuestThreads(Option<tokio::runtime::Runtime>);
 
 impl GuestThreads {
     fn start() -> std::io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().thread_name("guest").enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .thread_name("guest")
+            .enable_all()
+            .build()?;
         Ok(Self(Some(runtime)))
     }
 
@@ -97,7 +110,9 @@ impl GuestThreads {
     ) -> impl Future<Output = Result<T, CallError>> {
         let task = self.0.as_ref().map(|runtime| AbortOnDrop(runtime.spawn(call)));
         async move {
-            let Some(mut task) = task else { return Err(CallError::Stopped) };
+            let Some(mut task) = task else {
+                return Err(CallError::Stopped);
+            };
             match (&mut task.0).await {
                 Ok(result) => result,
                 Err(error) if error.is_panic() => Err(CallError::HostPanic),

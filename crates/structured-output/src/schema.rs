@@ -68,9 +68,7 @@ pub(crate) fn is_canonical(schema: &Value) -> bool {
     fn mentions_tuple(json: &Value) -> bool {
         match json {
             Value::Object(map) => {
-                map.contains_key("prefixItems")
-                    || map.get("items").is_some_and(Value::is_array)
-                    || map.values().any(mentions_tuple)
+                map.contains_key("prefixItems") || map.get("items").is_some_and(Value::is_array) || map.values().any(mentions_tuple)
             }
             Value::Array(list) => list.iter().any(mentions_tuple),
             _ => false,
@@ -100,13 +98,10 @@ pub(crate) fn names_type(schema: &Map<String, Value>, name: &str) -> Option<bool
 fn for_each_subschema(schema: &mut Map<String, Value>, visit: &mut dyn FnMut(&mut Value)) {
     for (keyword, inside) in schema.iter_mut() {
         match (keyword.as_str(), inside) {
-            (
-                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
-                Value::Object(named),
-            ) => named.values_mut().for_each(&mut *visit),
-            ("oneOf" | "anyOf" | "allOf" | "prefixItems" | "items", Value::Array(list)) => {
-                list.iter_mut().for_each(&mut *visit)
+            ("properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas", Value::Object(named)) => {
+                named.values_mut().for_each(&mut *visit)
             }
+            ("oneOf" | "anyOf" | "allOf" | "prefixItems" | "items", Value::Array(list)) => list.iter_mut().for_each(&mut *visit),
             (
                 "items"
                 | "additionalItems"
@@ -138,10 +133,7 @@ fn tuples_to_objects(schema: &mut Value) {
     let names: Vec<String> = (0..slots.len()).map(slot_name).collect();
     let kept = std::mem::take(schema);
     schema.insert("type".to_owned(), array_to_object(kept.get("type")));
-    schema.insert(
-        "properties".to_owned(),
-        names.iter().cloned().zip(slots).collect(),
-    );
+    schema.insert("properties".to_owned(), names.iter().cloned().zip(slots).collect());
     schema.insert("required".to_owned(), Value::from(names));
     schema.insert("additionalProperties".to_owned(), Value::Bool(false));
     for (keyword, value) in kept {
@@ -170,11 +162,7 @@ fn array_to_object(types: Option<&Value>) -> Value {
     };
     let mut renamed: Vec<Value> = Vec::new();
     for name in types {
-        let name = if name == "array" {
-            "object".into()
-        } else {
-            name.clone()
-        };
+        let name = if name == "array" { "object".into() } else { name.clone() };
         if !renamed.contains(&name) {
             renamed.push(name);
         }
@@ -190,9 +178,7 @@ fn rebase_refs(schema: &mut Value) {
     if let Some(Value::String(reference)) = schema.get_mut("$ref")
         && let Some(path) = reference.strip_prefix('#')
         && (path.is_empty() || path.starts_with('/'))
-        && !["/$defs/", "/definitions/"]
-            .iter()
-            .any(|hoisted| path.starts_with(hoisted))
+        && !["/$defs/", "/definitions/"].iter().any(|hoisted| path.starts_with(hoisted))
     {
         *reference = format!("#/properties/{RESULT}{path}");
     }
@@ -222,8 +208,7 @@ mod tests {
 
     #[test]
     fn the_envelope_is_written_in_a_fixed_order() {
-        let schema =
-            json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}, "title": "N"});
+        let schema = json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}, "title": "N"});
         assert_eq!(
             wrap_schema_in_result(schema).to_string(),
             r##"{"type":"object","properties":{"result":{"$ref":"#/$defs/n","title":"N"}},"required":["result"],"$defs":{"n":{"type":"integer"}}}"##
@@ -259,18 +244,12 @@ mod tests {
                 true,
                 json!({"description": "d", "properties": {"result": true}, "required": ["result"], "type": "object", "$defs": {}}),
             ),
-            (
-                false,
-                json!({"type": "object", "properties": {"result": {}}}),
-            ),
+            (false, json!({"type": "object", "properties": {"result": {}}})),
             (
                 false,
                 json!({"type": "object", "properties": {"result": {}, "more": {}}, "required": ["result"]}),
             ),
-            (
-                false,
-                json!({"properties": {"result": {}}, "required": ["result"]}),
-            ),
+            (false, json!({"properties": {"result": {}}, "required": ["result"]})),
             (false, json!({"type": "integer"})),
             (false, json!(true)),
         ] {

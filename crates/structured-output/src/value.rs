@@ -37,11 +37,7 @@ pub fn ensure_structured_result(schema: Option<&Value>, value: Value) -> Option<
     let result = root.get("properties")?.get(RESULT)?;
     let aligner = Aligner { root: &root };
 
-    let mut value = if is_enveloped(&value) {
-        value
-    } else {
-        envelope(value)
-    };
+    let mut value = if is_enveloped(&value) { value } else { envelope(value) };
     if aligner.is_bare(result, &value) {
         value = envelope(value);
     }
@@ -58,9 +54,7 @@ fn envelope(inner: Value) -> Value {
 }
 
 fn is_enveloped(value: &Value) -> bool {
-    value
-        .as_object()
-        .is_some_and(|members| members.keys().eq([RESULT]))
+    value.as_object().is_some_and(|members| members.keys().eq([RESULT]))
 }
 
 struct Aligner<'a> {
@@ -76,9 +70,7 @@ impl<'a> Aligner<'a> {
     /// Does `{"result": …}` fit only as what the envelope should hold, not as the envelope?
     fn is_bare(&self, result: &'a Value, value: &Value) -> bool {
         self.fits(result, value, GLANCE)
-            && value
-                .get(RESULT)
-                .is_some_and(|inner| !self.fits(result, inner, THROUGHOUT))
+            && value.get(RESULT).is_some_and(|inner| !self.fits(result, inner, THROUGHOUT))
             && self.fits(result, value, THROUGHOUT)
     }
 
@@ -94,17 +86,12 @@ impl<'a> Aligner<'a> {
             && items.len() <= slots.len()
         {
             let items = std::mem::take(items).into_iter().enumerate();
-            *value = items
-                .map(|(index, item)| (slot_name(index), item))
-                .collect();
+            *value = items.map(|(index, item)| (slot_name(index), item)).collect();
             changed = true;
         }
         match value {
             Value::Array(items) => {
-                let of_items: Vec<_> = schemas
-                    .iter()
-                    .filter_map(|schema| schema.get("items"))
-                    .collect();
+                let of_items: Vec<_> = schemas.iter().filter_map(|schema| schema.get("items")).collect();
                 for item in items {
                     changed |= self.align(&of_items, item);
                 }
@@ -123,15 +110,9 @@ impl<'a> Aligner<'a> {
     /// Adds `null` for each property that is missing and that all schemas allow to be null.
     fn fill(&self, schemas: &[&'a Schema], members: &mut Map<String, Value>) -> bool {
         let before = members.len();
-        let named = schemas
-            .iter()
-            .filter_map(|schema| schema.get("properties")?.as_object());
+        let named = schemas.iter().filter_map(|schema| schema.get("properties")?.as_object());
         for key in named.flat_map(Map::keys) {
-            if !members.contains_key(key)
-                && properties(schemas, key)
-                    .iter()
-                    .all(|schema| self.allows_null(schema))
-            {
+            if !members.contains_key(key) && properties(schemas, key).iter().all(|schema| self.allows_null(schema)) {
                 members.insert(key.clone(), Value::Null);
             }
         }
@@ -161,17 +142,12 @@ impl<'a> Aligner<'a> {
 
     /// The first branch that fits throughout, else the first that fits at a glance.
     fn choose(&self, branches: &'a [Value], value: &Value) -> Option<&'a Value> {
-        let likely: Vec<_> = branches
-            .iter()
-            .filter(|branch| self.fits(branch, value, GLANCE))
-            .collect();
+        let likely: Vec<_> = branches.iter().filter(|branch| self.fits(branch, value, GLANCE)).collect();
         match likely.as_slice() {
             [] => None,
             [only] => Some(only),
             [first, ..] => {
-                let best = likely
-                    .iter()
-                    .find(|branch| self.fits(branch, value, THROUGHOUT));
+                let best = likely.iter().find(|branch| self.fits(branch, value, THROUGHOUT));
                 Some(best.unwrap_or(first))
             }
         }
@@ -187,13 +163,7 @@ impl<'a> Aligner<'a> {
         self.fits_known(schema, value, depth, &mut Known::new())
     }
 
-    fn fits_known(
-        &self,
-        schema: &'a Value,
-        value: &Value,
-        depth: usize,
-        known: &mut Known,
-    ) -> bool {
+    fn fits_known(&self, schema: &'a Value, value: &Value, depth: usize, known: &mut Known) -> bool {
         let schema = match schema {
             Value::Bool(anything) => return *anything,
             Value::Object(schema) if depth > 0 => schema,
@@ -203,16 +173,10 @@ impl<'a> Aligner<'a> {
             && schema.get("const").is_none_or(|constant| constant == value)
             && list(schema, "enum").is_none_or(|values| values.contains(value))
             && self.parts_fit(schema, value, depth - 1, known)
-            && list(schema, "allOf").is_none_or(|all| {
-                all.iter()
-                    .all(|one| self.fits_known(one, value, depth, known))
-            })
-            && ["oneOf", "anyOf"].iter().all(|union| {
-                list(schema, union).is_none_or(|any| {
-                    any.iter()
-                        .any(|one| self.fits_known(one, value, depth, known))
-                })
-            })
+            && list(schema, "allOf").is_none_or(|all| all.iter().all(|one| self.fits_known(one, value, depth, known)))
+            && ["oneOf", "anyOf"]
+                .iter()
+                .all(|union| list(schema, union).is_none_or(|any| any.iter().any(|one| self.fits_known(one, value, depth, known))))
             && self.target(schema).is_none_or(|target| {
                 let pair = (std::ptr::from_ref(target), std::ptr::from_ref(value));
                 if let Some(fits) = known.get(&pair) {
@@ -227,20 +191,12 @@ impl<'a> Aligner<'a> {
     }
 
     /// Do the members or items of `value` fit, with `null` for those that are missing?
-    fn parts_fit(
-        &self,
-        schema: &'a Schema,
-        value: &Value,
-        depth: usize,
-        known: &mut Known,
-    ) -> bool {
+    fn parts_fit(&self, schema: &'a Schema, value: &Value, depth: usize, known: &mut Known) -> bool {
         let mut fits = |of: &'a Value, part: &Value| self.fits_known(of, part, depth, known);
         match value {
             Value::Object(members) => {
                 let required = list(schema, "required").into_iter().flatten();
-                let mut missing = required
-                    .filter_map(Value::as_str)
-                    .filter(|key| !members.contains_key(*key));
+                let mut missing = required.filter_map(Value::as_str).filter(|key| !members.contains_key(*key));
                 missing.all(|key| declared(schema, key).is_some_and(|of| fits(of, &NULL)))
                     && members
                         .iter()
@@ -249,11 +205,7 @@ impl<'a> Aligner<'a> {
             Value::Array(items) => match slots(schema) {
                 Some(slots) => {
                     let items_and_nulls = items.iter().chain(std::iter::repeat(&NULL));
-                    items.len() <= slots.len()
-                        && slots
-                            .iter()
-                            .zip(items_and_nulls)
-                            .all(|(of, part)| fits(of, part))
+                    items.len() <= slots.len() && slots.iter().zip(items_and_nulls).all(|(of, part)| fits(of, part))
                 }
                 None => {
                     let of = schema.get("items");
@@ -266,8 +218,7 @@ impl<'a> Aligner<'a> {
 
     /// The schema that a `$ref` names. One that leads out of this document is unknown, and so holds of anything.
     fn target(&self, schema: &Schema) -> Option<&'a Value> {
-        self.root
-            .pointer(schema.get("$ref")?.as_str()?.strip_prefix('#')?)
+        self.root.pointer(schema.get("$ref")?.as_str()?.strip_prefix('#')?)
     }
 }
 
@@ -289,26 +240,19 @@ fn property<'a>(schema: &'a Schema, key: &str) -> Option<&'a Value> {
 }
 
 fn properties<'a>(schemas: &[&'a Schema], key: &str) -> Vec<&'a Value> {
-    schemas
-        .iter()
-        .filter_map(|schema| property(schema, key))
-        .collect()
+    schemas.iter().filter_map(|schema| property(schema, key)).collect()
 }
 
 /// The elements of a canonical tuple: an object, and no array, whose properties are `val0…valN`.
 fn slots(schema: &Schema) -> Option<Vec<&Value>> {
     let properties = schema.get("properties")?.as_object()?;
-    let is_object =
-        names_type(schema, "object") == Some(true) && names_type(schema, "array") == Some(false);
+    let is_object = names_type(schema, "object") == Some(true) && names_type(schema, "array") == Some(false);
     // An object with no properties may have any, unless it says otherwise.
-    let is_open =
-        properties.is_empty() && schema.get("additionalProperties") != Some(&Value::Bool(false));
+    let is_open = properties.is_empty() && schema.get("additionalProperties") != Some(&Value::Bool(false));
     if !is_object || is_open {
         return None;
     }
-    (0..properties.len())
-        .map(|index| properties.get(&slot_name(index)))
-        .collect()
+    (0..properties.len()).map(|index| properties.get(&slot_name(index))).collect()
 }
 
 fn type_admits(schema: &Schema, value: &Value) -> bool {
@@ -317,10 +261,7 @@ fn type_admits(schema: &Schema, value: &Value) -> bool {
         Value::Null => named("null"),
         Value::Bool(_) => named("boolean"),
         // `5.0` is an integer to JSON Schema.
-        Value::Number(number) => {
-            named("number")
-                || named("integer") && number.as_f64().is_some_and(|float| float.fract() == 0.0)
-        }
+        Value::Number(number) => named("number") || named("integer") && number.as_f64().is_some_and(|float| float.fract() == 0.0),
         Value::String(_) => named("string"),
         Value::Array(_) => named("array") || slots(schema).is_some(),
         Value::Object(_) => named("object"),
@@ -348,11 +289,7 @@ mod tests {
     fn check(schema: Value, rows: &[(Value, Value)]) {
         for (value, expected) in rows {
             for given in [value.clone(), envelope(value.clone())] {
-                assert_eq!(
-                    aligned(&schema, &given),
-                    envelope(expected.clone()),
-                    "{given} by {schema}"
-                );
+                assert_eq!(aligned(&schema, &given), envelope(expected.clone()), "{given} by {schema}");
             }
         }
     }
@@ -389,42 +326,21 @@ mod tests {
     #[test]
     fn tuples_become_objects() {
         let object = json!({"val0": 1, "val1": "a"});
-        check(
-            pair(),
-            &[
-                (json!([1, "a"]), object.clone()),
-                (object.clone(), object.clone()),
-            ],
-        );
+        check(pair(), &[(json!([1, "a"]), object.clone()), (object.clone(), object.clone())]);
         check(
             json!({"type": "array", "items": pair()}),
-            &[
-                (json!([[1, "a"], [1, "a"]]), json!([object, object])),
-                (json!([]), json!([])),
-            ],
+            &[(json!([[1, "a"], [1, "a"]]), json!([object, object])), (json!([]), json!([]))],
         );
         check(
             json!({"type": "object", "additionalProperties": pair()}),
-            &[(
-                json!({"k": [1, "a"], "l": [1, "a"]}),
-                json!({"k": object, "l": object}),
-            )],
+            &[(json!({"k": [1, "a"], "l": [1, "a"]}), json!({"k": object, "l": object}))],
         );
         check(
             json!({"type": "array", "items": [pair(), {"type": "array", "items": {"type": "integer"}}]}),
-            &[(
-                json!([[1, "a"], [1, 2]]),
-                json!({"val0": object, "val1": [1, 2]}),
-            )],
+            &[(json!([[1, "a"], [1, 2]]), json!({"val0": object, "val1": [1, 2]}))],
         );
-        check(
-            json!({"allOf": [{"description": "d"}, pair()]}),
-            &[(json!([1, "a"]), object)],
-        );
-        check(
-            json!({"type": "array", "prefixItems": []}),
-            &[(json!([]), json!({}))],
-        );
+        check(json!({"allOf": [{"description": "d"}, pair()]}), &[(json!([1, "a"]), object)]);
+        check(json!({"type": "array", "prefixItems": []}), &[(json!([]), json!({}))]);
         // Too long for the tuple: not ours to cut.
         check(pair(), &[(json!([1, "a", 2]), json!([1, "a", 2]))]);
     }
@@ -446,16 +362,9 @@ mod tests {
             "$defs": {"nothing": {"type": "null"}},
         });
         let filled = json!({"id": 1, "name": null, "either": null, "nothing": null, "level": null});
-        check(
-            record,
-            &[(json!({"id": 1}), filled.clone()), (filled.clone(), filled)],
-        );
-        let maybe_pair =
-            json!({"prefixItems": [{"type": "integer"}, option(json!({"type": "string"}))]});
-        check(
-            maybe_pair,
-            &[(json!([1]), json!({"val0": 1, "val1": null}))],
-        );
+        check(record, &[(json!({"id": 1}), filled.clone()), (filled.clone(), filled)]);
+        let maybe_pair = json!({"prefixItems": [{"type": "integer"}, option(json!({"type": "string"}))]});
+        check(maybe_pair, &[(json!([1]), json!({"val0": 1, "val1": null}))]);
         // One schema of several forbids the null.
         check(
             json!({"allOf": [{"properties": {"a": true}}, {"properties": {"a": {"type": "string"}}}]}),
@@ -482,18 +391,12 @@ mod tests {
                     json!({"tag": "list", "val": [1, "a"]}),
                     json!({"tag": "list", "val": [1, "a"]}),
                 ),
-                (
-                    json!({"tag": "pair", "val": [1, "a"]}),
-                    json!({"tag": "pair", "val": object}),
-                ),
+                (json!({"tag": "pair", "val": [1, "a"]}), json!({"tag": "pair", "val": object})),
                 (
                     json!({"tag": "maybe", "val": [1, "a"]}),
                     json!({"tag": "maybe", "val": object}),
                 ),
-                (
-                    json!({"tag": "maybe"}),
-                    json!({"tag": "maybe", "val": null}),
-                ),
+                (json!({"tag": "maybe"}), json!({"tag": "maybe", "val": null})),
                 (
                     json!({"tag": "other", "val": [1, "a"]}),
                     json!({"tag": "other", "val": [1, "a"]}),
@@ -529,19 +432,11 @@ mod tests {
         let schema = crate::wrap_schema_in_result(crate::wrap_schema_in_result(record));
         check(
             schema,
-            &[(
-                json!({"result": {"result": [1, "a"]}}),
-                json!({"result": expected}),
-            )],
+            &[(json!({"result": {"result": [1, "a"]}}), json!({"result": expected}))],
         );
         // Where both readings fit, it is the envelope.
-        let optional = option(
-            json!({"type": "object", "properties": {"result": {"type": ["null", "string"]}}}),
-        );
-        assert_eq!(
-            aligned(&optional, &json!({"result": null})),
-            json!({"result": null})
-        );
+        let optional = option(json!({"type": "object", "properties": {"result": {"type": ["null", "string"]}}}));
+        assert_eq!(aligned(&optional, &json!({"result": null})), json!({"result": null}));
         assert_eq!(
             aligned(&optional, &json!({"result": "a"})),
             json!({"result": {"result": "a"}})
@@ -554,19 +449,10 @@ mod tests {
 
     #[test]
     fn what_fits_nowhere_passes_through() {
-        check(
-            json!({"type": "string"}),
-            &[(json!({"a": [1]}), json!({"a": [1]}))],
-        );
+        check(json!({"type": "string"}), &[(json!({"a": [1]}), json!({"a": [1]}))]);
         check(json!({"oneOf": []}), &[(json!([1]), json!([1]))]);
-        check(
-            json!({"$ref": "#/$defs/absent"}),
-            &[(json!([1]), json!([1]))],
-        );
-        check(
-            json!({"$ref": "https://example.com/s"}),
-            &[(json!([1]), json!([1]))],
-        );
+        check(json!({"$ref": "#/$defs/absent"}), &[(json!([1]), json!([1]))]);
+        check(json!({"$ref": "https://example.com/s"}), &[(json!([1]), json!([1]))]);
         check(json!(false), &[(json!([1]), json!([1]))]);
     }
 
@@ -578,10 +464,7 @@ mod tests {
         });
         check(
             list,
-            &[(
-                json!([1, [2, null]]),
-                json!({"val0": 1, "val1": {"val0": 2, "val1": null}}),
-            )],
+            &[(json!([1, [2, null]]), json!({"val0": 1, "val1": {"val0": 2, "val1": null}}))],
         );
         // Through the root itself.
         let node = json!({"type": "object", "properties": {"next": option(json!({"$ref": "#"}))}, "required": ["id"]});
@@ -603,27 +486,19 @@ mod tests {
         let doubled = |twice: fn(Value) -> Value, last: Value| {
             let mut defs = Map::from_iter([("t0".to_owned(), last)]);
             for level in 1..=LEVELS {
-                defs.insert(
-                    format!("t{level}"),
-                    twice(json!({"$ref": format!("#/$defs/t{}", level - 1)})),
-                );
+                defs.insert(format!("t{level}"), twice(json!({"$ref": format!("#/$defs/t{}", level - 1)})));
             }
             json!({"$ref": format!("#/$defs/t{LEVELS}"), "$defs": defs})
         };
         let nested = |value: Value| (0..LEVELS).fold(value, |value, _| json!({"a": value}));
         let object = json!({"val0": 1, "val1": "a"});
 
-        for twice in [
-            |next| json!({"anyOf": [next, next]}),
-            |next| json!({"allOf": [next, next]}),
-        ] as [fn(Value) -> Value; 2]
-        {
+        for twice in [|next| json!({"anyOf": [next, next]}), |next| json!({"allOf": [next, next]})] as [fn(Value) -> Value; 2] {
             check(doubled(twice, pair()), &[(json!([1, "a"]), object.clone())]);
         }
         // The same at every glance, for which nothing but the end of the value decides.
         let untagged = |next: Value| {
-            let object =
-                json!({"type": "object", "properties": {"a": next}, "additionalProperties": false});
+            let object = json!({"type": "object", "properties": {"a": next}, "additionalProperties": false});
             let mut strict = object.clone();
             strict["required"] = json!(["a"]);
             json!({"anyOf": [strict, object]})
@@ -636,9 +511,6 @@ mod tests {
             ],
         );
         let optional = |next: Value| json!({"type": "object", "properties": {"a": option(next.clone()), "b": option(next)}});
-        check(
-            doubled(optional, pair()),
-            &[(json!({}), json!({"a": null, "b": null}))],
-        );
+        check(doubled(optional, pair()), &[(json!({}), json!({"a": null, "b": null}))]);
     }
 }

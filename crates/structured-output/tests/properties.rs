@@ -3,9 +3,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use structured_output::{
-    canonicalize_output_schema, ensure_structured_result, wrap_schema_in_result,
-};
+use structured_output::{canonicalize_output_schema, ensure_structured_result, wrap_schema_in_result};
 
 /// A type as WIT has them; each has a schema with tuple-like arrays in it, and values of several spellings.
 #[derive(Clone, Debug)]
@@ -31,8 +29,7 @@ fn any_type() -> impl Strategy<Value = Type> {
     leaf.prop_recursive(5, 40, 4, |inner| {
         let boxed = inner.clone().prop_map(Box::new);
         let several = prop::collection::vec(inner.clone(), 1..4);
-        let names =
-            prop::sample::subsequence(vec!["result", "val0", "val1", "a", "tag", "items"], 0..4);
+        let names = prop::sample::subsequence(vec!["result", "val0", "val1", "a", "tag", "items"], 0..4);
         prop_oneof![
             boxed.clone().prop_map(Type::List),
             boxed.clone().prop_map(Type::Map),
@@ -62,12 +59,7 @@ impl Type {
     }
 
     fn schema(&self, defs: &mut Map<String, Value>) -> Value {
-        let mut list = |types: &[Type]| {
-            types
-                .iter()
-                .map(|each| each.schema(defs))
-                .collect::<Vec<_>>()
-        };
+        let mut list = |types: &[Type]| types.iter().map(|each| each.schema(defs)).collect::<Vec<_>>();
         match self {
             Self::Bool => json!({"type": "boolean"}),
             Self::Integer => json!({"type": "integer"}),
@@ -82,9 +74,7 @@ impl Type {
                 json!({"type": "array", "items": list(of), "additionalItems": false})
             }
             Self::Record(fields) => {
-                let required = fields
-                    .iter()
-                    .filter(|(_, of)| !matches!(of, Self::Option(_)));
+                let required = fields.iter().filter(|(_, of)| !matches!(of, Self::Option(_)));
                 let required: Vec<_> = required.map(|(name, _)| *name).collect();
                 let properties: Map<_, _> = fields
                     .iter()
@@ -120,9 +110,7 @@ impl Type {
             Self::Bool => any::<bool>().prop_map(Value::from).boxed(),
             Self::Integer => any::<i32>().prop_map(Value::from).boxed(),
             Self::Text => "[a-c]{0,2}".prop_map(Value::from).boxed(),
-            Self::List(of) => prop::collection::vec(of.value(), 0..3)
-                .prop_map(Value::from)
-                .boxed(),
+            Self::List(of) => prop::collection::vec(of.value(), 0..3).prop_map(Value::from).boxed(),
             Self::Map(of) => {
                 let key = prop::sample::select(vec!["result", "val0", "a"]);
                 let members = prop::collection::btree_map(key, of.value(), 0..3);
@@ -190,26 +178,15 @@ fn any_schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<bool>().prop_map(Value::from),
         Just(json!({})),
-        prop::sample::select(vec!["null", "integer", "array", "object"])
-            .prop_map(|name| json!({"type": name})),
-        prop::sample::select(vec![
-            "#",
-            "#/$defs/a",
-            "#/$defs/b",
-            "#/properties/result",
-            "#/nowhere"
-        ])
-        .prop_map(|target| json!({"$ref": target})),
+        prop::sample::select(vec!["null", "integer", "array", "object"]).prop_map(|name| json!({"type": name})),
+        prop::sample::select(vec!["#", "#/$defs/a", "#/$defs/b", "#/properties/result", "#/nowhere"])
+            .prop_map(|target| json!({"$ref": target})),
         any_json().prop_map(|value| json!({"const": value})),
         any_json(),
     ];
     leaf.prop_recursive(5, 40, 4, |inner| {
         let key = || prop::sample::select(vec!["result", "val0", "val1", "a", "b"]);
-        let list = || {
-            prop::collection::vec(inner.clone(), 0..3)
-                .prop_map(Value::from)
-                .boxed()
-        };
+        let list = || prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from).boxed();
         let named = || {
             prop::collection::hash_map(key(), inner.clone(), 0..3)
                 .prop_map(|named| json!(named))
@@ -219,19 +196,9 @@ fn any_schema() -> impl Strategy<Value = Value> {
         let keywords: Vec<BoxedStrategy<(String, Value)>> = [
             (
                 "type",
-                prop::sample::select(vec![
-                    json!("array"),
-                    json!("object"),
-                    json!(["object", "null"]),
-                ])
-                .boxed(),
+                prop::sample::select(vec![json!("array"), json!("object"), json!(["object", "null"])]).boxed(),
             ),
-            (
-                "required",
-                prop::collection::vec(key(), 0..2)
-                    .prop_map(Value::from)
-                    .boxed(),
-            ),
+            ("required", prop::collection::vec(key(), 0..2).prop_map(Value::from).boxed()),
             ("properties", named()),
             ("$defs", named()),
             ("oneOf", list()),
@@ -244,11 +211,7 @@ fn any_schema() -> impl Strategy<Value = Value> {
             ("not", one()),
         ]
         .into_iter()
-        .map(|(keyword, value)| {
-            value
-                .prop_map(move |value| (keyword.to_owned(), value))
-                .boxed()
-        })
+        .map(|(keyword, value)| value.prop_map(move |value| (keyword.to_owned(), value)).boxed())
         .collect();
         let keywords = prop::collection::vec(prop::strategy::Union::new(keywords), 0..5);
         keywords.prop_map(|keywords| Value::Object(keywords.into_iter().collect()))

@@ -17,7 +17,10 @@ impl Guest for TextTools {
 
     fn slugify(title: String) -> String {
         let letters: String = title.to_lowercase().chars().map(without_accent).collect();
-        let words: Vec<&str> = letters.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> = letters
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .collect();
         words.join("-")
     }
 
@@ -33,7 +36,11 @@ impl Guest for TextTools {
             let mut start = 0;
             while let Some(rest) = letters.get(start..).filter(|rest| rest.len() >= needle.len()) {
                 if rest.starts_with(&needle) {
-                    found.push(Occurrence { line, column: start as u32 + 1, line_text: line_text.to_owned() });
+                    found.push(Occurrence {
+                        line,
+                        column: start as u32 + 1,
+                        line_text: line_text.to_owned(),
+                    });
                     start += needle.len();
                 } else {
                     start += 1;
@@ -56,7 +63,10 @@ impl Guest for TextTools {
                 words.extend(line.split_whitespace());
             }
         }
-        let filled = paragraphs.iter().filter(|words| !words.is_empty()).map(|words| filled(words, width));
+        let filled = paragraphs
+            .iter()
+            .filter(|words| !words.is_empty())
+            .map(|words| filled(words, width));
         Ok(filled.collect::<Vec<_>>().join("\n\n"))
     }
 }

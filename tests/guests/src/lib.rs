@@ -58,8 +58,7 @@ pub fn bytes(name: &str) -> Result<Vec<u8>> {
         Some(Form::Binary(path)) => read(&path),
         Some(Form::Text(path)) => Ok(wat::parse_file(path)?),
         Some(Form::Core { module, wit }) => lift(&module, &wit),
-        None => generate::by_name(name)
-            .with_context(|| format!("there is no test component {name:?}"))?,
+        None => generate::by_name(name).with_context(|| format!("there is no test component {name:?}"))?,
     }
     .with_context(|| format!("test component {name:?}"))
 }
@@ -71,10 +70,7 @@ pub fn calls(name: &str) -> Option<PathBuf> {
 
 /// Makes a component of a core module that carries its own WIT, as `wit-bindgen c` and its linker leave it.
 pub fn componentize(module: &[u8]) -> Result<Vec<u8>> {
-    ComponentEncoder::default()
-        .module(module)?
-        .validate(true)
-        .encode()
+    ComponentEncoder::default().module(module)?.validate(true).encode()
 }
 
 /// Writes a file so that others see either nothing or all of it: tests run side by side and build the same files.
@@ -103,9 +99,7 @@ enum Form {
 impl Form {
     fn of(name: &str) -> Option<Form> {
         let folder = folder().join(name);
-        let file = |extension: &str| {
-            Some(folder.join(format!("{name}.{extension}"))).filter(|path| path.is_file())
-        };
+        let file = |extension: &str| Some(folder.join(format!("{name}.{extension}"))).filter(|path| path.is_file());
         file("wasm")
             .map(Form::Binary)
             .or_else(|| file("wat").map(Form::Text))

@@ -79,18 +79,8 @@ pub fn current(name: &str) -> Result<Entry> {
 
 /// Sets the entry of one component to what is on disk now.
 pub fn update(name: &str, tools: Vec<String>) -> Result<()> {
-    let mut manifest = if path().is_file() {
-        read()?
-    } else {
-        Manifest::new()
-    };
-    manifest.insert(
-        name.to_owned(),
-        Entry {
-            tools,
-            ..current(name)?
-        },
-    );
+    let mut manifest = if path().is_file() { read()? } else { Manifest::new() };
+    manifest.insert(name.to_owned(), Entry { tools, ..current(name)? });
     let mut text = serde_json::to_vec_pretty(&manifest)?;
     text.push(b'\n');
     crate::write(&path(), &text)
@@ -109,15 +99,9 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 fn name_of(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

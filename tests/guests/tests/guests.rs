@@ -12,10 +12,7 @@ use wit_parser::{Function, FunctionKind, WorldItem};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(
-    dead_code,
-    reason = "the fields are here to check the form of the file"
-)]
+#[allow(dead_code, reason = "the fields are here to check the form of the file")]
 struct Call {
     tool: String,
     arguments: serde_json::Map<String, Value>,
@@ -31,16 +28,10 @@ fn tools(component: &[u8]) -> Result<BTreeSet<String>> {
     };
     // Methods need a handle first, so no list of fixed calls can cover them.
     let plain = |function: &Function| {
-        matches!(
-            function.kind,
-            FunctionKind::Freestanding | FunctionKind::AsyncFreestanding
-        ) && !function.name.starts_with("aaaa")
+        matches!(function.kind, FunctionKind::Freestanding | FunctionKind::AsyncFreestanding) && !function.name.starts_with("aaaa")
     };
     let mut tools = BTreeSet::new();
-    let world = resolve
-        .worlds
-        .get(world)
-        .context("a component has a world")?;
+    let world = resolve.worlds.get(world).context("a component has a world")?;
     for (key, item) in &world.exports {
         match item {
             WorldItem::Function(function) if plain(function) => {
@@ -49,18 +40,9 @@ fn tools(component: &[u8]) -> Result<BTreeSet<String>> {
             WorldItem::Interface { id, .. } => {
                 let name = resolve.name_world_key(key);
                 let name = name.split('@').next().unwrap_or_default();
-                let interface = resolve
-                    .interfaces
-                    .get(*id)
-                    .context("an export has an interface")?;
-                for function in interface
-                    .functions
-                    .values()
-                    .filter(|function| plain(function))
-                {
-                    tools.insert(
-                        format!("{name}.{}", function.name).replace([':', '/', '.', '-'], "_"),
-                    );
+                let interface = resolve.interfaces.get(*id).context("an export has an interface")?;
+                for function in interface.functions.values().filter(|function| plain(function)) {
+                    tools.insert(format!("{name}.{}", function.name).replace([':', '/', '.', '-'], "_"));
                 }
             }
             _ => {}
@@ -80,10 +62,7 @@ fn all_are_found() -> Result<()> {
         "evil-05-huge-name",
         "evil-06-schema-bomb",
     ] {
-        ensure!(
-            names.iter().any(|found| found == name),
-            "{name} is missing in {names:?}"
-        );
+        ensure!(names.iter().any(|found| found == name), "{name} is missing in {names:?}");
     }
     ensure!(test_guests::path("no-such-component").is_err());
     Ok(())
@@ -94,16 +73,12 @@ fn each_is_a_component_and_its_calls_cover_its_tools() -> Result<()> {
     for name in test_guests::all()? {
         let path = test_guests::path(&name)?;
         let bytes = wat::parse_file(&path)?;
-        ensure!(
-            bytes == test_guests::bytes(&name)?,
-            "{name}: the file and the bytes differ"
-        );
+        ensure!(bytes == test_guests::bytes(&name)?, "{name}: the file and the bytes differ");
         let tools = tools(&bytes).context(name.clone())?;
         let Some(calls) = test_guests::calls(&name) else {
             continue;
         };
-        let calls: Vec<Call> =
-            serde_json::from_slice(&std::fs::read(calls)?).context(name.clone())?;
+        let calls: Vec<Call> = serde_json::from_slice(&std::fs::read(calls)?).context(name.clone())?;
         let called: BTreeSet<String> = calls.into_iter().map(|call| call.tool).collect();
         ensure!(
             called.is_subset(&tools),
@@ -112,11 +87,7 @@ fn each_is_a_component_and_its_calls_cover_its_tools() -> Result<()> {
         );
         // What takes handles can only be called with what an earlier call returned.
         if name != "needs-resource" {
-            ensure!(
-                called == tools,
-                "{name}: never called: {:?}",
-                tools.difference(&called)
-            );
+            ensure!(called == tools, "{name}: never called: {:?}", tools.difference(&called));
         }
     }
     Ok(())
