@@ -28,7 +28,9 @@ fn filter(text: &str) -> Result<String, tracing_subscriber::filter::ParseError> 
 
 impl LogOptions {
     pub(crate) fn start(&self) {
-        let filter = EnvFilter::new(&self.log);
+        // rmcp logs whole messages at `debug`, and with them the values of arguments, which are nobody's business in a log.
+        let quiet = if self.log.contains("rmcp") { "" } else { ",rmcp=error" };
+        let filter = EnvFilter::new(format!("{}{quiet}", self.log));
         let logs = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)

@@ -52,10 +52,6 @@ impl LimitOptions {
 }
 
 impl LoadOptions {
-    pub(crate) fn wit(&self) -> Option<&std::path::Path> {
-        self.wit.as_deref()
-    }
-
     /// A manager with these files loaded. A file that was named must load; one that merely lies in a directory may not.
     pub(crate) fn load(&self, files: &[PathBuf], limits: Limits) -> anyhow::Result<LifecycleManager> {
         let config = Config {

@@ -23,7 +23,13 @@ fn run(home: &Home, command: &str, component: &Path) -> Finished {
 fn assert_refused(home: &Home, component: &Path, parts: &[&str]) {
     for command in COMMANDS {
         let refused = run(home, command, component);
-        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{command} {}: {}", component.display(), refused.stderr);
+        assert_eq!(
+            (refused.code, refused.stdout.as_str()),
+            (2, ""),
+            "{command} {}: {}",
+            component.display(),
+            refused.stderr
+        );
         assert_readable(&refused.stderr);
         for part in parts {
             assert!(refused.stderr.contains(part), "no {part} from {command}: {}", refused.stderr);
@@ -38,20 +44,46 @@ fn what_is_no_component_is_refused() {
     let program = wat::parse_str(r#"(module (func (export "_start")))"#).unwrap();
     let picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
     let cases: [(&str, &[u8], &[&str]); 9] = [
-        ("library.wasm", &module, &["a core WebAssembly module and not a component", "hint: build it as a component"]),
-        ("library.wat", b"(module)", &["a core WebAssembly module and not a component", "hint: "]),
+        (
+            "library.wasm",
+            &module,
+            &[
+                "a core WebAssembly module and not a component",
+                "hint: build it as a component",
+            ],
+        ),
+        (
+            "library.wat",
+            b"(module)",
+            &["a core WebAssembly module and not a component", "hint: "],
+        ),
         ("program.wasm", &program, &["is a command-line program", "`_start`", "hint: "]),
         ("empty.wasm", b"", &["empty.wasm` is empty"]),
-        ("letter.wasm", b"Dear Sir or Madam,\n", &["is not WebAssembly: it starts with \"Dear Sir or Madam,", "hint: give a component"]),
+        (
+            "letter.wasm",
+            b"Dear Sir or Madam,\n",
+            &[
+                "is not WebAssembly: it starts with \"Dear Sir or Madam,",
+                "hint: give a component",
+            ],
+        ),
         ("picture.wasm", picture, &["is not WebAssembly", "hint: "]),
         ("space.wasm", b"   \n", &["is not WebAssembly"]),
-        ("broken.wat", b"(component\n  (export \"add\"", &["is not valid WebAssembly text", "broken.wat:2"]),
+        (
+            "broken.wat",
+            b"(component\n  (export \"add\"",
+            &["is not valid WebAssembly text", "broken.wat:2"],
+        ),
         ("letter.wat", b"Dear Sir or Madam,\n", &["is not valid WebAssembly text"]),
     ];
     for (name, bytes, parts) in cases {
         assert_refused(&home, &home.write(name, bytes), parts);
     }
-    assert_refused(&home, &home.file("missing.wasm"), &["missing.wasm` could not be read: No such file or directory"]);
+    assert_refused(
+        &home,
+        &home.file("missing.wasm"),
+        &["missing.wasm` could not be read: No such file or directory"],
+    );
     assert_refused(&home, &home.file("missing/missing.wasm"), &["could not be read"]);
 }
 
@@ -63,7 +95,11 @@ fn a_truncated_file_is_refused_at_every_length() {
         assert_refused(&home, &home.write("cut.wasm", &bytes[..length]), &["is not WebAssembly"]);
     }
     for length in [9, 10, 100, 1_000, bytes.len() / 2, bytes.len() - 100, bytes.len() - 1] {
-        assert_refused(&home, &home.write("cut.wasm", &bytes[..length]), &["not a valid WebAssembly component: "]);
+        assert_refused(
+            &home,
+            &home.write("cut.wasm", &bytes[..length]),
+            &["not a valid WebAssembly component: "],
+        );
     }
     // Eight bytes are a component, one of nothing.
     let nothing = home.write("nothing.wasm", &bytes[..8]);
@@ -71,7 +107,11 @@ fn a_truncated_file_is_refused_at_every_length() {
         let refused = run(&home, command, &nothing);
         assert_eq!(refused.code, 2, "{command}");
         assert_readable(&refused.stderr);
-        assert!(refused.stderr.contains("exports no function that can be a tool"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("exports no function that can be a tool"),
+            "{}",
+            refused.stderr
+        );
     }
 }
 
@@ -86,7 +126,10 @@ fn a_corrupt_file_is_refused_or_fails_with_an_error() {
         let file = home.write("corrupt.wasm", &bytes);
         for command in COMMANDS {
             let finished = run(&home, command, &file);
-            assert!([0, 1, 2].contains(&finished.code), "{command} with byte {at} flipped: {finished:?}");
+            assert!(
+                [0, 1, 2].contains(&finished.code),
+                "{command} with byte {at} flipped: {finished:?}"
+            );
             if finished.code != 0 {
                 assert_readable(&finished.stderr);
             }
@@ -104,7 +147,11 @@ fn a_directory_without_components_is_refused() {
         let refused = run(&home, command, &directory);
         assert_eq!(refused.code, 2, "{command}");
         assert_readable(&refused.stderr);
-        assert!(refused.stderr.contains("there is no `.wasm` or `.wat` file in `"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("there is no `.wasm` or `.wat` file in `"),
+            "{}",
+            refused.stderr
+        );
     }
     let refused = run(&home, "inspect", &directory);
     assert_eq!(refused.code, 2);
@@ -120,11 +167,18 @@ fn one_bad_file_in_a_directory_is_left_out_with_a_warning() {
     let listed = run(&home, "tools", &directory);
     assert_eq!(listed.code, 0);
     assert!(listed.stdout.contains("\"divide\""), "{}", listed.stdout);
-    assert!(listed.stderr.starts_with("warning: left out: `") && listed.stderr.contains("bad.wasm` is not WebAssembly"), "{}", listed.stderr);
+    assert!(
+        listed.stderr.starts_with("warning: left out: `") && listed.stderr.contains("bad.wasm` is not WebAssembly"),
+        "{}",
+        listed.stderr
+    );
 
     let mut server = home.serve(&[], std::slice::from_ref(&directory));
     server.initialize();
-    assert_eq!(server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"], json!({"result": 42}));
+    assert_eq!(
+        server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"],
+        json!({"result": 42})
+    );
     server.close_well();
 
     fs::remove_file(home.file("mixed/good.wat")).unwrap();
@@ -151,7 +205,13 @@ fn unknown_imports_are_named() {
         let refused = run(&home, command, &component);
         assert_eq!(refused.code, 2, "{command}");
         assert_readable(&refused.stderr);
-        assert!(refused.stderr.contains("imports what this host does not offer: `acme:secret/vault`\nhint: "), "{}", refused.stderr);
+        assert!(
+            refused
+                .stderr
+                .contains("imports what this host does not offer: `acme:secret/vault`\nhint: "),
+            "{}",
+            refused.stderr
+        );
     }
     // What cannot be served can still be looked at.
     let inspected = home.run(&["inspect", "--json", component.to_str().unwrap()]);
@@ -170,16 +230,28 @@ fn a_name_of_99_000_letters_is_shortened() {
     assert_eq!(names.len(), 2);
     for name in &names {
         assert!(name.len() <= 48, "{name}");
-        assert_eq!(server.call(name, &json!({"a": 2, "b": 40}))["structuredContent"], json!({"result": 42}));
+        assert_eq!(
+            server.call(name, &json!({"a": 2, "b": 40}))["structuredContent"],
+            json!({"result": 42})
+        );
     }
     let answer = server.request("tools/list", &json!({}));
-    assert!(answer.to_string().len() < 8 << 10, "{} bytes of definitions", answer.to_string().len());
+    assert!(
+        answer.to_string().len() < 8 << 10,
+        "{} bytes of definitions",
+        answer.to_string().len()
+    );
     server.close_well();
     for command in COMMANDS {
         let finished = run(&home, command, &component);
         assert_eq!(finished.code, 0, "{command}: {}", finished.stderr);
     }
-    let longest = home.run(&["inspect", component.to_str().unwrap()]).stdout.lines().map(str::len).max();
+    let longest = home
+        .run(&["inspect", component.to_str().unwrap()])
+        .stdout
+        .lines()
+        .map(str::len)
+        .max();
     assert!(longest < Some(1_000), "a line of {longest:?} characters");
 }
 
@@ -190,8 +262,15 @@ fn a_type_that_doubles_18_times_is_spelled_once() {
     let mut server = home.serve(&[], std::slice::from_ref(&component));
     server.initialize();
     let answer = server.request("tools/list", &json!({}));
-    assert!(answer.to_string().len() < 64 << 10, "{} bytes of definitions", answer.to_string().len());
-    assert_eq!(server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"], json!({"result": 42}));
+    assert!(
+        answer.to_string().len() < 64 << 10,
+        "{} bytes of definitions",
+        answer.to_string().len()
+    );
+    assert_eq!(
+        server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"],
+        json!({"result": 42})
+    );
     let error = server.call_error("bomb", &json!({"value": {"val0": 1, "val1": [2]}}));
     assert!(error.starts_with("$.value.val0: expected "), "{error}");
     #[cfg(target_os = "linux")]
@@ -200,7 +279,11 @@ fn a_type_that_doubles_18_times_is_spelled_once() {
     for arguments in [&["tools"][..], &["inspect"], &["inspect", "--json"]] {
         let finished = support::finish(home.host(arguments).arg(&component));
         assert_eq!(finished.code, 0, "{}", finished.stderr);
-        assert!(finished.stdout.len() < 64 << 10, "{} bytes from {arguments:?}", finished.stdout.len());
+        assert!(
+            finished.stdout.len() < 64 << 10,
+            "{} bytes from {arguments:?}",
+            finished.stdout.len()
+        );
     }
 }
 
@@ -236,7 +319,10 @@ fn components_of_one_file_name_are_told_apart() {
     let names = server.tool_names();
     assert_eq!(names, ["shared", "tool_2_shared"]);
     assert_eq!(server.call("shared", &json!({}))["structuredContent"], json!({"result": "a"}));
-    assert_eq!(server.call("tool_2_shared", &json!({}))["structuredContent"], json!({"result": "b"}));
+    assert_eq!(
+        server.call("tool_2_shared", &json!({}))["structuredContent"],
+        json!({"result": "b"})
+    );
     server.close_well();
 }
 
@@ -270,7 +356,10 @@ fn a_file_that_changes_before_it_is_compiled_is_never_mistaken() {
     home.write("plugin.wat", fs::read(guest("same-name-b")).unwrap());
     let result = server.call("shared", &json!({}));
     if result["isError"] == true {
-        assert!(text(&result).contains("plugin.wat` has changed since it was loaded\nhint: restart"), "{result}");
+        assert!(
+            text(&result).contains("plugin.wat` has changed since it was loaded\nhint: restart"),
+            "{result}"
+        );
     } else {
         assert_eq!(result["structuredContent"], json!({"result": "a"}));
     }
@@ -284,17 +373,37 @@ fn what_is_kept_is_made_again_when_it_is_broken() {
     let component = guest("exit");
     let works = |what: &str| {
         let finished = run(&home, "call", &component);
-        assert_eq!((finished.code, finished.stdout.as_str(), finished.stderr.as_str()), (0, "42\n", ""), "{what}");
+        assert_eq!(
+            (finished.code, finished.stdout.as_str(), finished.stderr.as_str()),
+            (0, "42\n", ""),
+            "{what}"
+        );
     };
     works("nothing kept");
-    let [metadata] = &home.cached("json")[..] else { panic!("one file of metadata") };
-    let [code] = &home.cached("cwasm")[..] else { panic!("one file of code") };
+    let [metadata] = &home.cached("json")[..] else {
+        panic!("one file of metadata")
+    };
+    let [code] = &home.cached("cwasm")[..] else {
+        panic!("one file of code")
+    };
 
     let good = fs::read(metadata).unwrap();
     let half = &good[..good.len() / 2];
-    for broken in [b"" as &[u8], b"garbage", b"{}", b"null", b"[1]", b"{\"format\": 99}", b"\0\xFF", half] {
+    for broken in [
+        b"" as &[u8],
+        b"garbage",
+        b"{}",
+        b"null",
+        b"[1]",
+        b"{\"format\": 99}",
+        b"\0\xFF",
+        half,
+    ] {
         support::write(metadata, broken);
-        works(&format!("metadata {:?}", String::from_utf8_lossy(&broken[..broken.len().min(20)])));
+        works(&format!(
+            "metadata {:?}",
+            String::from_utf8_lossy(&broken[..broken.len().min(20)])
+        ));
         assert_eq!(fs::read(metadata).unwrap(), good);
     }
 

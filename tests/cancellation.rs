@@ -13,7 +13,10 @@ use support::{Home, Server, guest, proc, wait_until};
 const NO_DEADLINE: [&str; 2] = ["--timeout", "1h"];
 
 fn cancel(server: &mut Server, id: u64) {
-    server.notify("notifications/cancelled", &json!({"requestId": id, "reason": "the person went home"}));
+    server.notify(
+        "notifications/cancelled",
+        &json!({"requestId": id, "reason": "the person went home"}),
+    );
 }
 
 fn wait_until_idle(server: &Server) {
@@ -25,7 +28,10 @@ fn wait_until_idle(server: &Server) {
 }
 
 fn assert_works(server: &mut Server) {
-    assert_eq!(server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"], json!({"result": 42}));
+    assert_eq!(
+        server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"],
+        json!({"result": 42})
+    );
 }
 
 /// A guest that computes for ever, wherever it does so, computes no more.
@@ -76,7 +82,9 @@ fn cancelled_calls_give_back_their_turns() {
     let mut server = home.serve(&NO_DEADLINE, &[guest("evil-17-host-sleep")]);
     server.initialize();
     for _ in 0..3 {
-        let ids: Vec<u64> = (0..200).map(|_| server.start_call("sleep", &json!({"seconds": 3600}))).collect();
+        let ids: Vec<u64> = (0..200)
+            .map(|_| server.start_call("sleep", &json!({"seconds": 3600})))
+            .collect();
         for id in ids {
             cancel(&mut server, id);
         }
@@ -90,7 +98,8 @@ fn a_stateless_client_can_cancel_too() {
     let home = Home::new();
     let mut server = home.serve(&NO_DEADLINE, &[guest("evil-17-infinite-loop")]);
     let call = |id: u64, tool: &str, arguments: Value| {
-        let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
+        let meta =
+            json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments, "_meta": meta}})
     };
     server.send(&call(1, "spin", json!({})));
@@ -99,7 +108,11 @@ fn a_stateless_client_can_cancel_too() {
     wait_until_idle(&server);
     server.send(&call(2, "add", json!({"a": 2, "b": 40})));
     let answer = server.receive();
-    assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["result"]), (&json!(2), &json!(42)), "{answer}");
+    assert_eq!(
+        (&answer["id"], &answer["result"]["structuredContent"]["result"]),
+        (&json!(2), &json!(42)),
+        "{answer}"
+    );
     server.close_well();
 }
 

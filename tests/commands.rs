@@ -18,26 +18,78 @@ fn call_prints_for_people_and_for_programs() {
     let cases: [(&str, &[&str], i32, &str, &str); 16] = [
         // Code 0: the result, text as it is and anything else as JSON.
         ("every-type", &["greet", "name=Ada"], 0, "Hello, Ada!\n", ""),
-        ("every-type", &["greet", "name=Ada", "--json"], 0, "{\"result\":\"Hello, Ada!\"}\n", ""),
+        (
+            "every-type",
+            &["greet", "name=Ada", "--json"],
+            0,
+            "{\"result\":\"Hello, Ada!\"}\n",
+            "",
+        ),
         ("every-type", &["greet", "name=7"], 0, "Hello, 7!\n", ""),
         ("every-type", &["greet", "name=a=b"], 0, "Hello, a=b!\n", ""),
         ("trap", &["divide", "a=84", "b=2"], 0, "42\n", ""),
         ("trap", &["divide", "--args", r#"{"a": 84, "b": 2}"#], 0, "42\n", ""),
         ("trap", &["divide", "--args", r#"{"a": 84, "b": 7}"#, "b=2"], 0, "42\n", ""),
         ("every-type", &["nothing"], 0, "", ""),
-        ("every-type", &["test_every_type_echo_echo_result", r#"value={"ok": 7}"#], 0, "7\n", ""),
-        ("every-type", &["echo-result", r#"value={"ok": 7}"#, "--json"], 0, "{\"result\":{\"ok\":7}}\n", ""),
-        ("every-type", &["echo_u64", "value=18446744073709551615", "--json"], 0, "{\"result\":\"18446744073709551615\"}\n", ""),
+        (
+            "every-type",
+            &["test_every_type_echo_echo_result", r#"value={"ok": 7}"#],
+            0,
+            "7\n",
+            "",
+        ),
+        (
+            "every-type",
+            &["echo-result", r#"value={"ok": 7}"#, "--json"],
+            0,
+            "{\"result\":{\"ok\":7}}\n",
+            "",
+        ),
+        (
+            "every-type",
+            &["echo_u64", "value=18446744073709551615", "--json"],
+            0,
+            "{\"result\":\"18446744073709551615\"}\n",
+            "",
+        ),
         // Code 1: the tool failed.
-        ("every-type", &["echo-result", r#"value={"err": "bad"}"#], 1, "", "error: bad\n"),
-        ("every-type", &["echo-result", r#"value={"err": "bad"}"#, "--json"], 1, "{\"result\":{\"err\":\"bad\"}}\n", ""),
-        ("trap", &["divide", "a=1", "b=0"], 1, "", "error: the component trapped: wasm trap: integer divide by zero\n"),
+        (
+            "every-type",
+            &["echo-result", r#"value={"err": "bad"}"#],
+            1,
+            "",
+            "error: bad\n",
+        ),
+        (
+            "every-type",
+            &["echo-result", r#"value={"err": "bad"}"#, "--json"],
+            1,
+            "{\"result\":{\"err\":\"bad\"}}\n",
+            "",
+        ),
+        (
+            "trap",
+            &["divide", "a=1", "b=0"],
+            1,
+            "",
+            "error: the component trapped: wasm trap: integer divide by zero\n",
+        ),
         ("every-type", &["greet"], 1, "", "error: $.name: missing; expected a string\n"),
-        ("evil-17-infinite-loop", &["spin", "--timeout", "100ms"], 1, "", "error: the call was stopped at its deadline of 100ms\nhint: allow more with `--timeout`\n"),
+        (
+            "evil-17-infinite-loop",
+            &["spin", "--timeout", "100ms"],
+            1,
+            "",
+            "error: the call was stopped at its deadline of 100ms\nhint: allow more with `--timeout`\n",
+        ),
     ];
     for (component, arguments, code, stdout, stderr) in cases {
         let finished = call(&home, component, arguments);
-        assert_eq!((finished.code, finished.stdout.as_str(), finished.stderr.as_str()), (code, stdout, stderr), "{arguments:?}");
+        assert_eq!(
+            (finished.code, finished.stdout.as_str(), finished.stderr.as_str()),
+            (code, stdout, stderr),
+            "{arguments:?}"
+        );
     }
 }
 
@@ -49,8 +101,14 @@ fn a_wrong_command_line_is_told() {
         (&["gret"], &["there is no tool `gret`; there is `greet`, `"]),
         (&["echo"], &["there is no tool `echo`; there is `"]),
         (&["greet", "nmae=x"], &["there is no argument `nmae`; there is `name`"]),
-        (&["echo-mixed", "displayname=x"], &["there is no argument `displayname`; there is `display_name`, `"]),
-        (&["greet", "name"], &["`name` is no argument", "\nhint: write it as `name=value`"]),
+        (
+            &["echo-mixed", "displayname=x"],
+            &["there is no argument `displayname`; there is `display_name`, `"],
+        ),
+        (
+            &["greet", "name"],
+            &["`name` is no argument", "\nhint: write it as `name=value`"],
+        ),
         (&["greet", "--args", "{"], &["the arguments are not JSON"]),
         (&["greet", "--args", "[1]"], &["the arguments must be a JSON object"]),
         (&["greet", "--args", "@no-such-file"], &["`no-such-file` could not be read"]),
@@ -58,13 +116,25 @@ fn a_wrong_command_line_is_told() {
     ];
     for (arguments, parts) in cases {
         let finished = call(&home, "every-type", arguments);
-        assert_eq!((finished.code, finished.stdout.as_str()), (2, ""), "{arguments:?}: {}", finished.stderr);
+        assert_eq!(
+            (finished.code, finished.stdout.as_str()),
+            (2, ""),
+            "{arguments:?}: {}",
+            finished.stderr
+        );
         assert_readable(&finished.stderr);
         for part in parts {
             assert!(finished.stderr.contains(part), "no {part} in {}", finished.stderr);
         }
     }
-    for arguments in [&[][..], &["serve"], &["tools"], &["call"], &["no-such-command"], &["serve", "--no-such-option", "x.wasm"]] {
+    for arguments in [
+        &[][..],
+        &["serve"],
+        &["tools"],
+        &["call"],
+        &["no-such-command"],
+        &["serve", "--no-such-option", "x.wasm"],
+    ] {
         assert_eq!(home.run(arguments).code, 2, "{arguments:?}");
     }
 }
@@ -74,10 +144,23 @@ fn arguments_come_from_a_file_or_from_stdin() {
     let home = Home::new();
     let file = home.write("arguments.json", r#"{"a": 84, "b": 2}"#);
     let from_file = call(&home, "trap", &["divide", "--args", &format!("@{}", file.display())]);
-    assert_eq!((from_file.code, from_file.stdout.as_str()), (0, "42\n"), "{}", from_file.stderr);
+    assert_eq!(
+        (from_file.code, from_file.stdout.as_str()),
+        (0, "42\n"),
+        "{}",
+        from_file.stderr
+    );
     let component = guest("trap");
-    let from_stdin = home.run_with_stdin(&["call", component.to_str().unwrap(), "divide", "--args", "-"], "{\"a\": 84,\n\"b\": 2}\n");
-    assert_eq!((from_stdin.code, from_stdin.stdout.as_str()), (0, "42\n"), "{}", from_stdin.stderr);
+    let from_stdin = home.run_with_stdin(
+        &["call", component.to_str().unwrap(), "divide", "--args", "-"],
+        "{\"a\": 84,\n\"b\": 2}\n",
+    );
+    assert_eq!(
+        (from_stdin.code, from_stdin.stdout.as_str()),
+        (0, "42\n"),
+        "{}",
+        from_stdin.stderr
+    );
 }
 
 #[test]
@@ -126,7 +209,16 @@ fn inspect_has_the_promised_keys() {
     };
     let documented = report("documented");
     let all = [
-        "path", "sha256", "size", "docs", "exports", "leftOut", "imports", "unknownImports", "mayNeed", "warnings",
+        "path",
+        "sha256",
+        "size",
+        "docs",
+        "exports",
+        "leftOut",
+        "imports",
+        "unknownImports",
+        "mayNeed",
+        "warnings",
     ];
     assert_eq!(keys(&documented), all);
     assert_eq!(documented["docs"], "The library as its visitors see it.");
@@ -138,19 +230,31 @@ fn inspect_has_the_promised_keys() {
 
     // Without docs the keys of the docs are not there.
     let trap = report("trap");
-    assert_eq!(keys(&trap), all.iter().copied().filter(|key| *key != "docs").collect::<Vec<_>>());
+    assert_eq!(
+        keys(&trap),
+        all.iter().copied().filter(|key| *key != "docs").collect::<Vec<_>>()
+    );
     assert_eq!(keys(&trap["exports"][0]), ["tool", "export", "signature"]);
 
     let resource = report("needs-resource");
     assert_eq!(keys(&resource["leftOut"][0]), ["export", "reason"]);
     let needs = report("evil-14-env-dump");
     assert_eq!(keys(&needs["mayNeed"][0]), ["capability", "because"]);
-    let capabilities: Vec<_> = needs["mayNeed"].as_array().unwrap().iter().map(|need| &need["capability"]).collect();
+    let capabilities: Vec<_> = needs["mayNeed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|need| &need["capability"])
+        .collect();
     assert_eq!(capabilities, ["files", "environment variables"]);
     for name in ["needs-resource", "evil-14-env-dump", "every-type"] {
         let text = finish(home.host(&["inspect"]).arg(guest(name)));
         assert_eq!(text.code, 0);
-        assert!(text.stdout.contains(report(name)["sha256"].as_str().unwrap()), "{}", text.stdout);
+        assert!(
+            text.stdout.contains(report(name)["sha256"].as_str().unwrap()),
+            "{}",
+            text.stdout
+        );
     }
 }
 
@@ -189,7 +293,11 @@ fn embedded_docs_travel_with_the_component() {
     assert_eq!((called.code, called.stdout.as_str()), (0, "9-18\n"));
 
     let before = fs::read(&plain).unwrap();
-    for wrong in [test_guests::folder().join("every-type/wit"), home.file("missing"), home.write("bad.wit", "interface {")] {
+    for wrong in [
+        test_guests::folder().join("every-type/wit"),
+        home.file("missing"),
+        home.write("bad.wit", "interface {"),
+    ] {
         let refused = finish(home.host(&["embed-docs"]).arg(&plain).arg("--wit").arg(wrong));
         assert_eq!(refused.code, 2);
         assert_readable(&refused.stderr);
@@ -199,8 +307,18 @@ fn embedded_docs_travel_with_the_component() {
 
 /// How often a command says that it compiles.
 fn compiles(home: &Home, arguments: &[&str]) -> usize {
-    let finished = finish(home.host(&["call"]).arg(guest("every-type")).args(arguments).env("HOST_LOG", "info"));
-    assert_eq!((finished.code, finished.stdout.as_str()), (0, "Hello, you!\n"), "{}", finished.stderr);
+    let finished = finish(
+        home.host(&["call"])
+            .arg(guest("every-type"))
+            .args(arguments)
+            .env("HOST_LOG", "info"),
+    );
+    assert_eq!(
+        (finished.code, finished.stdout.as_str()),
+        (0, "Hello, you!\n"),
+        "{}",
+        finished.stderr
+    );
     finished.stderr.matches("compiling").count()
 }
 
@@ -215,7 +333,10 @@ fn a_second_start_compiles_nothing() {
     let ended = server.close();
     assert!(!ended.stderr.contains("compiling"), "{}", ended.stderr);
     // Limits are no part of the code.
-    assert_eq!(compiles(&home, &["greet", "name=you", "--timeout", "5s", "--max-memory", "64MiB"]), 0);
+    assert_eq!(
+        compiles(&home, &["greet", "name=you", "--timeout", "5s", "--max-memory", "64MiB"]),
+        0
+    );
     // All of it can be deleted at any time.
     fs::remove_dir_all(home.directory()).unwrap();
     assert_eq!(compiles(&home, &["greet", "name=you"]), 1);
@@ -227,9 +348,24 @@ fn without_a_usable_home_everything_works_anew_each_time() {
     let file = home.write("a-file", "no directory");
     let unusable = ["/proc/no-such-place".into(), file.clone(), file.join("below")];
     for directory in unusable {
-        let finished = finish(home.host(&["call"]).arg(guest("every-type")).args(["greet", "name=you"]).env("HOST_HOME", &directory));
-        assert_eq!((finished.code, finished.stdout.as_str()), (0, "Hello, you!\n"), "{}: {}", directory.display(), finished.stderr);
-        assert!(finished.stderr.contains(&format!("{}", directory.display())), "{}", finished.stderr);
+        let finished = finish(
+            home.host(&["call"])
+                .arg(guest("every-type"))
+                .args(["greet", "name=you"])
+                .env("HOST_HOME", &directory),
+        );
+        assert_eq!(
+            (finished.code, finished.stdout.as_str()),
+            (0, "Hello, you!\n"),
+            "{}: {}",
+            directory.display(),
+            finished.stderr
+        );
+        assert!(
+            finished.stderr.contains(&format!("{}", directory.display())),
+            "{}",
+            finished.stderr
+        );
     }
 }
 

@@ -10,16 +10,36 @@ use support::{Home, Server, guest, text};
 /// Each with what its error must name.
 fn attacks() -> Vec<(&'static str, &'static str, Value, &'static str)> {
     vec![
-        ("trap", "give_up", json!({}), "the component trapped: wasm trap: wasm `unreachable` instruction executed"),
+        (
+            "trap",
+            "give_up",
+            json!({}),
+            "the component trapped: wasm trap: wasm `unreachable` instruction executed",
+        ),
         ("exit", "exit_three", json!({}), "the component exited with code"),
         ("evil-16-memory-bomb", "bomb", json!({}), "memory limit of 64MiB"),
         ("evil-16-memory-bomb", "bomb_table", json!({}), "memory limit of 64MiB"),
         ("evil-17-infinite-loop", "spin", json!({}), "deadline of "),
         ("evil-17-host-sleep", "sleep", json!({"seconds": 3600}), "deadline of "),
-        ("evil-18-deep-recursion", "recurse", json!({"from": 0}), "call stack exhausted"),
-        ("evil-19-huge-result", "large_text", json!({}), "output limit of 8MiB"),
-        ("evil-20-stdout-flood", "flood_stdout", json!({"mebibytes": 1 << 30}), "deadline of "),
-        ("evil-20-stdout-flood", "flood_stderr", json!({"mebibytes": 1 << 30}), "deadline of "),
+        (
+            "evil-18-deep-recursion",
+            "recurse",
+            json!({"from": 0}),
+            "call stack exhausted",
+        ),
+        ("evil-19-huge-result", "amplified", json!({}), "output limit of 8MiB"),
+        (
+            "evil-20-stdout-flood",
+            "flood_stdout",
+            json!({"mebibytes": 1 << 30}),
+            "deadline of ",
+        ),
+        (
+            "evil-20-stdout-flood",
+            "flood_stderr",
+            json!({"mebibytes": 1 << 30}),
+            "deadline of ",
+        ),
     ]
 }
 
@@ -41,9 +61,19 @@ fn each_attack_ends_with_its_cause_and_what_to_do() {
     for (component, tool, arguments, cause) in attacks() {
         let error = server.call_error(tool, &arguments);
         assert!(error.contains(cause), "{component} {tool}: {error}");
-        let limit = ["deadline", "memory limit", "output limit"].iter().any(|limit| cause.contains(limit));
-        assert_eq!(error.contains("hint: allow more with `--"), limit, "{component} {tool}: {error}");
-        assert_eq!(server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"], json!({"result": 42}), "after {tool}");
+        let limit = ["deadline", "memory limit", "output limit"]
+            .iter()
+            .any(|limit| cause.contains(limit));
+        assert_eq!(
+            error.contains("hint: allow more with `--"),
+            limit,
+            "{component} {tool}: {error}"
+        );
+        assert_eq!(
+            server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"],
+            json!({"result": 42}),
+            "after {tool}"
+        );
     }
     server.close_well();
 }
@@ -51,10 +81,17 @@ fn each_attack_ends_with_its_cause_and_what_to_do() {
 #[test]
 fn a_flood_never_reaches_the_protocol_and_is_cut_in_the_log() {
     let home = Home::new();
-    let mut server = Server::start(home.host(&["serve"]).arg(guest("evil-20-stdout-flood")).env("HOST_LOG", "guest=info"));
+    let mut server = Server::start(
+        home.host(&["serve"])
+            .arg(guest("evil-20-stdout-flood"))
+            .env("HOST_LOG", "guest=info"),
+    );
     server.initialize();
     for tool in ["flood_stdout", "flood_stderr"] {
-        assert_eq!(server.call(tool, &json!({"mebibytes": 16}))["structuredContent"], json!({"result": 16}));
+        assert_eq!(
+            server.call(tool, &json!({"mebibytes": 16}))["structuredContent"],
+            json!({"result": 16})
+        );
     }
     let ended = server.close();
     assert!(ended.lines.is_empty(), "{:?}", ended.lines);
@@ -65,14 +102,17 @@ fn a_flood_never_reaches_the_protocol_and_is_cut_in_the_log() {
 #[test]
 fn calls_beside_attacks_answer_as_if_alone() {
     let home = Home::new();
-    let mut server = serve(&home, "1s");
-    for round in 0..3 {
+    let mut server = serve(&home, "3s");
+    for round in 0..2 {
         let mut expected: HashMap<u64, Result<String, &str>> = HashMap::new();
         for (_, tool, arguments, cause) in attacks() {
             expected.insert(server.start_call(tool, &arguments), Err(cause));
             for caller in ["Ada", "Grace", "Mary"] {
                 let name = format!("{caller} {round} {tool}");
-                expected.insert(server.start_call("greet", &json!({"name": name})), Ok(format!("Hello, {name}!")));
+                expected.insert(
+                    server.start_call("greet", &json!({"name": name})),
+                    Ok(format!("Hello, {name}!")),
+                );
             }
         }
         while !expected.is_empty() {
@@ -84,7 +124,7 @@ fn calls_beside_attacks_answer_as_if_alone() {
                     assert_eq!(result["isError"], true, "{answer}");
                     // Where several run at once on few processors, the deadline may come first for any of them.
                     let error = text(result);
-                    assert!(error.contains(cause) || error.contains("deadline of 1s"), "{cause}: {error}");
+                    assert!(error.contains(cause) || error.contains("deadline of 3s"), "{cause}: {error}");
                 }
             }
         }
@@ -120,19 +160,27 @@ fn after_ten_thousand_attacks_everything_is_where_it_was() {
     let before = held(&server);
     attack(&mut server, 10_000);
     let after = held(&server);
-    assert!(after.kibibytes <= before.kibibytes + (20 << 10), "{before:?} became {after:?}");
+    assert!(
+        after.kibibytes <= before.kibibytes + (20 << 10),
+        "{before:?} became {after:?}"
+    );
     assert_eq!(after.files, before.files);
     // A thread that compiled may have gone meanwhile; none may have come.
     assert!(after.threads <= before.threads, "{before:?} became {after:?}");
-    assert_eq!(server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"], json!({"result": 42}));
+    assert_eq!(
+        server.call("add", &json!({"a": 2, "b": 40}))["structuredContent"],
+        json!({"result": 42})
+    );
     server.close_well();
 }
 
 /// Makes that many failing calls: mostly quick ones, and a few that last until their deadline.
 #[cfg(target_os = "linux")]
 fn attack(server: &mut Server, calls: usize) {
-    let attacks = attacks();
-    let (slow, quick): (Vec<_>, Vec<_>) = attacks.into_iter().partition(|(.., cause)| cause.contains("deadline") || cause.contains("output"));
+    let mut attacks = attacks();
+    // What a refused result took stays with the allocator for a while, more or less of it: that would hide a leak.
+    attacks.retain(|(.., cause)| !cause.contains("output"));
+    let (slow, quick): (Vec<_>, Vec<_>) = attacks.into_iter().partition(|(.., cause)| cause.contains("deadline"));
     let mut open = HashMap::new();
     let mut started = 0;
     while started < calls || !open.is_empty() {
@@ -145,6 +193,9 @@ fn attack(server: &mut Server, calls: usize) {
         let answer = server.receive();
         let cause = open.remove(&answer["id"].as_u64().unwrap()).expect("one answer to each");
         let error = text(&answer["result"]);
-        assert!(answer["result"]["isError"] == true && (error.contains(cause) || error.contains("deadline")), "{cause}: {answer}");
+        assert!(
+            answer["result"]["isError"] == true && (error.contains(cause) || error.contains("deadline")),
+            "{cause}: {answer}"
+        );
     }
 }

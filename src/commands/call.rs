@@ -1,13 +1,13 @@
 //! `host call`: one call, for people and scripts.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use component2json::{Function, argument_from_text};
+use component2json::{Function, Kind, argument_from_text};
 use lifecycle::{CallOutcome, ExecuteError, LifecycleManager, Tool};
 use serde_json::{Map, Value};
 
@@ -43,7 +43,7 @@ impl Call {
         let arguments = self.arguments(tool.plan())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         match runtime.block_on(manager.execute_component_call(&tool, &arguments)) {
-            Ok(outcome) => self.print(&outcome),
+            Ok(outcome) => self.print(&outcome, tool.plan()),
             Err(error) => {
                 output::error(&error.to_string());
                 Ok(ExitCode::from(1))
@@ -78,13 +78,21 @@ impl Call {
         Ok(Value::Object(arguments))
     }
 
-    fn print(&self, outcome: &CallOutcome) -> anyhow::Result<ExitCode> {
-        let result = outcome.structured.as_ref().and_then(|structured| structured.get("result"));
-        match (&outcome.structured, result) {
-            (Some(structured), _) if self.json => output::line(&structured.to_string())?,
-            (_, Some(result)) if outcome.is_error => output::error(&readable(result.get("err").unwrap_or(result))?),
-            (_, Some(result)) => output::line(&readable(result.get("ok").filter(|_| is_result(result)).unwrap_or(result))?)?,
-            _ => {}
+    fn print(&self, outcome: &CallOutcome, plan: Option<&Function>) -> anyhow::Result<ExitCode> {
+        let Some(structured) = &outcome.structured else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        let result = structured.get("result").unwrap_or(structured);
+        let returns_result = plan
+            .and_then(|plan| plan.result.as_ref())
+            .is_some_and(|ty| matches!(ty.kind, Kind::Result { .. }));
+        let payload = |key| result.get(key).filter(|_| returns_result).unwrap_or(result);
+        if self.json {
+            output::line(&structured.to_string())?;
+        } else if outcome.is_error {
+            output::error(&readable(payload("err"))?);
+        } else {
+            output::line(&readable(payload("ok"))?)?;
         }
         Ok(if outcome.is_error {
             ExitCode::from(1)
@@ -94,16 +102,20 @@ impl Call {
     }
 }
 
-/// The `ok` of a WIT result, which is an object of that one key.
-fn is_result(value: &Value) -> bool {
-    value.as_object().is_some_and(|object| object.len() == 1)
-}
-
-/// A value for a person: text as it is, anything else as JSON.
+/// A value for a person: text as it is, but for what would steer a terminal; anything else as JSON.
 fn readable(value: &Value) -> anyhow::Result<String> {
     match value {
+        Value::String(text) if std::io::stdout().is_terminal() => Ok(text.chars().map(visible).collect()),
         Value::String(text) => Ok(text.clone()),
         other => Ok(serde_json::to_string_pretty(other)?),
+    }
+}
+
+fn visible(c: char) -> char {
+    if c.is_control() && c != '\n' && c != '\t' {
+        '\u{FFFD}'
+    } else {
+        c
     }
 }
 

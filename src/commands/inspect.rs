@@ -9,7 +9,6 @@ use lifecycle::Inspection;
 use policy::ByteSize;
 use serde::Serialize;
 
-use crate::options::LoadOptions;
 use crate::output;
 
 /// Show what a component exports, imports and would need
@@ -20,8 +19,9 @@ pub(crate) struct Inspect {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    load: LoadOptions,
+    /// A WIT file or folder with docs for the component, instead of the one beside it
+    #[arg(long, value_name = "PATH")]
+    wit: Option<PathBuf>,
 }
 
 /// What `--json` prints. Wire contract: keys are only ever added.
@@ -66,7 +66,7 @@ struct Need {
 
 impl Inspect {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let report = Report::new(lifecycle::inspect(&self.component, self.load.wit())?);
+        let report = Report::new(lifecycle::inspect(&self.component, self.wit.as_deref())?);
         if self.json {
             output::line(&serde_json::to_string_pretty(&report)?)?;
         } else {

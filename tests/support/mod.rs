@@ -48,8 +48,13 @@ impl Home {
 
     /// What is kept there, of one kind.
     pub(crate) fn cached(&self, extension: &str) -> Vec<PathBuf> {
-        let Ok(entries) = self.directory().join("cache").read_dir() else { return Vec::new() };
-        entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
+        let Ok(entries) = self.directory().join("cache").read_dir() else {
+            return Vec::new();
+        };
+        entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|found| found == extension))
+            .collect()
     }
 
     /// The path of a file in this test's own folder.
@@ -68,7 +73,11 @@ impl Home {
     /// `host` with these arguments and this home, and nothing else of the tester's own configuration.
     pub(crate) fn host(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_host"));
-        command.args(arguments).env("HOST_HOME", self.directory()).env_remove("HOST_LOG").env_remove("RUST_BACKTRACE");
+        command
+            .args(arguments)
+            .env("HOST_HOME", self.directory())
+            .env_remove("HOST_LOG")
+            .env_remove("RUST_BACKTRACE");
         command
     }
 
@@ -107,7 +116,12 @@ impl From<std::process::Output> for Finished {
 }
 
 fn spawn(command: &mut Command) -> Child {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 /// A running `host serve`, and its client's side of the pipes. Killed when dropped.
@@ -162,7 +176,11 @@ impl Server {
     /// Sends bytes as they are, and the end of the line.
     pub(crate) fn send_line(&mut self, line: impl AsRef<[u8]>) {
         let stdin = self.stdin.as_mut().unwrap();
-        stdin.write_all(line.as_ref()).and_then(|()| stdin.write_all(b"\n")).and_then(|()| stdin.flush()).expect("the server reads");
+        stdin
+            .write_all(line.as_ref())
+            .and_then(|()| stdin.write_all(b"\n"))
+            .and_then(|()| stdin.flush())
+            .expect("the server reads");
     }
 
     pub(crate) fn send(&mut self, message: &Value) {
@@ -176,7 +194,10 @@ impl Server {
             Err(RecvTimeoutError::Timeout) => panic!("the server is silent"),
             Err(RecvTimeoutError::Disconnected) => {
                 let stderr = self.stderr.take().map(|stderr| stderr.join().unwrap());
-                panic!("the server closed its stdout; on stderr it said: {}", stderr.unwrap_or_default())
+                panic!(
+                    "the server closed its stdout; on stderr it said: {}",
+                    stderr.unwrap_or_default()
+                )
             }
         }
     }
@@ -204,7 +225,10 @@ impl Server {
     /// Opens a session as most of today's clients do.
     pub(crate) fn initialize(&mut self) {
         let client = json!({"name": "test", "version": "1"});
-        let answer = self.request("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}));
+        let answer = self.request(
+            "initialize",
+            &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}),
+        );
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
         self.notify("notifications/initialized", &json!({}));
     }
@@ -267,7 +291,9 @@ impl Drop for Server {
 
 /// The text of a tool's result.
 pub(crate) fn text(result: &Value) -> &str {
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {result}"))
+    result["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no text in {result}"))
 }
 
 /// Numbers that Linux keeps of a process.
@@ -276,7 +302,10 @@ pub(crate) mod proc {
     /// A field of `/proc/PID/status`, such as `VmRSS` (in KiB) or `Threads`.
     pub(crate) fn status(pid: u32, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).unwrap();
+        let value = status
+            .lines()
+            .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+            .unwrap();
         value.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
@@ -306,7 +335,17 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// Fails where a message is not made for a person: no `error:` at its start, or the insides of a Rust program in it.
 pub(crate) fn assert_readable(stderr: &str) {
     assert!(stderr.starts_with("error: "), "{stderr}");
-    for inside in ["panicked", "backtrace", "Some(", "None", "Err(", "Error {", "kind:", "Os {", "::", "\u{1b}"] {
+    for inside in [
+        "panicked",
+        "backtrace",
+        "Some(",
+        "None",
+        "Err(",
+        "Error {",
+        "kind:",
+        "Os {",
+        "\u{1b}",
+    ] {
         assert!(!stderr.contains(inside), "{inside} in {stderr}");
     }
 }

@@ -9,6 +9,7 @@ use wit_parser::{Handle, InterfaceId, Resolve, TypeDefKind, TypeId, TypeOwner, W
 
 use crate::docs::{self, Docs, Layers, Scope};
 use crate::schema::{self, MAX_NODES};
+use crate::sections::Section;
 use crate::types::{Case, ExportName, Field, Function, Kind, Label, Type, TypeDef, TypeRef};
 use crate::{Error, FileKind, file_kind, sections};
 
@@ -147,7 +148,7 @@ fn types_of(bytes: &[u8]) -> Result<DecodedWasm, Error> {
 fn carried_docs(bytes: &[u8], warnings: &mut Warnings) -> Result<[Docs; 2], Error> {
     let mut ours = Docs::default();
     let mut package = Docs::default();
-    for (name, data, _) in sections::custom_sections(bytes)? {
+    for Section { name, data, .. } in sections::custom_sections(bytes)? {
         let read = match name {
             docs::SECTION_NAME => Docs::from_section(data).map(|docs| ours = docs),
             docs::PACKAGE_DOCS_SECTION => Docs::from_package_docs(data).map(|docs| package = docs),

@@ -28,6 +28,15 @@ const MAX_PROPERTY_KEY: usize = 64;
 pub struct ToolName(String);
 
 impl ToolName {
+    /// A name that somebody wrote, if it is one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let starts_well = text.starts_with(|c: char| c.is_ascii_lowercase());
+        let goes_on_well = text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        (starts_well && goes_on_well).then(|| Self(text.to_owned()))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

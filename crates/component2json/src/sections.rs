@@ -38,8 +38,16 @@ pub fn core_exports(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The custom sections of the component itself, not of what is nested in it: name, contents, and where the whole section lies.
-pub(crate) fn custom_sections(bytes: &[u8]) -> Result<Vec<(&str, &[u8], Range<usize>)>, Error> {
+/// A custom section of a component.
+pub(crate) struct Section<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) data: &'a [u8],
+    /// Where the whole of it lies, with its header.
+    range: Range<usize>,
+}
+
+/// The custom sections of the component itself, not of what is nested in it.
+pub(crate) fn custom_sections(bytes: &[u8]) -> Result<Vec<Section<'_>>, Error> {
     let mut sections = Vec::new();
     let mut depth = 0usize;
     // A section's header is not part of the range that wasmparser reports, so remember where the previous payload ended.
@@ -52,9 +60,13 @@ pub(crate) fn custom_sections(bytes: &[u8]) -> Result<Vec<(&str, &[u8], Range<us
                 end = offset;
             }
             Payload::CustomSection(section) if depth == 0 => {
-                let range = section.range();
-                sections.push((section.name(), section.data(), end..range.end));
+                let range = end..section.range().end;
                 end = range.end;
+                sections.push(Section {
+                    name: section.name(),
+                    data: section.data(),
+                    range,
+                });
             }
             other => {
                 if let Some((_, range)) = other.as_section() {
@@ -70,8 +82,8 @@ pub(crate) fn custom_sections(bytes: &[u8]) -> Result<Vec<(&str, &[u8], Range<us
 pub(crate) fn without<'a>(bytes: &'a [u8], names: &[&str]) -> Result<Cow<'a, [u8]>, Error> {
     let cut: Vec<_> = custom_sections(bytes)?
         .into_iter()
-        .filter(|(name, _, _)| names.contains(name))
-        .map(|(_, _, range)| range)
+        .filter(|section| names.contains(&section.name))
+        .map(|section| section.range)
         .collect();
     if cut.is_empty() {
         return Ok(Cow::Borrowed(bytes));
@@ -110,7 +122,11 @@ mod tests {
     #[test]
     fn only_the_top_level_counts() {
         let bytes = wat::parse_str(COMPONENT).unwrap();
-        let names: Vec<_> = custom_sections(&bytes).unwrap().into_iter().map(|(name, ..)| name).collect();
+        let names: Vec<_> = custom_sections(&bytes)
+            .unwrap()
+            .into_iter()
+            .map(|section| section.name)
+            .collect();
         assert_eq!(names, ["first", "second"]);
     }
 
@@ -122,7 +138,7 @@ mod tests {
             wasmparser::Validator::new_with_features(wasmparser::WasmFeatures::all())
                 .validate_all(&cut)
                 .unwrap();
-            assert!(custom_sections(&cut).unwrap().iter().all(|(n, ..)| *n != name));
+            assert!(custom_sections(&cut).unwrap().iter().all(|section| section.name != name));
         }
         let once = with(&bytes, "ours", b"a").unwrap();
         let twice = with(&once, "ours", b"b").unwrap();
@@ -131,7 +147,7 @@ mod tests {
             custom_sections(&twice)
                 .unwrap()
                 .iter()
-                .any(|(name, data, _)| *name == "ours" && *data == b"b")
+                .any(|section| section.name == "ours" && section.data == b"b")
         );
         assert_eq!(without(&twice, &["ours"]).unwrap(), bytes);
     }

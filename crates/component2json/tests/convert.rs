@@ -107,8 +107,8 @@ fn check(case: &Case, function: &Function) -> Result<(), String> {
                 let json = vals_to_json(&echo, &[val], 1 << 20).map_err(|error| error.to_string())?;
                 out.insert(param.key.clone(), json.unwrap_or_default());
             }
-            let out = Value::Object(out);
-            (Some(if case.r#type.is_some() { out["value"].clone() } else { out }), vec![])
+            let value = case.r#type.as_ref().and_then(|_| out.get("value").cloned());
+            (Some(value.unwrap_or(Value::Object(out))), vec![])
         }
     };
     // As text, so that 5 is not 5.0.

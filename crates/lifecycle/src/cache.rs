@@ -18,6 +18,8 @@ use crate::metadata::{Digest, Metadata};
 pub enum CacheError {
     #[error("the cache directory `{path}` cannot be used: {error}")]
     Io { path: PathBuf, error: io::Error },
+    #[error("the cache directory `{path}` is a link or no directory\nhint: set HOST_HOME to the directory itself")]
+    NotADirectory { path: PathBuf },
     #[error(
         "the cache directory `{path}` can be written by others, so its contents cannot be trusted\n\
          hint: `chmod 700 {path}`, or set HOST_HOME to a directory of your own"
@@ -64,9 +66,32 @@ impl Cache {
         self.directory.join(format!("{digest}-{}.json", docs.short()))
     }
 
-    /// Where the code of a component is, or would be.
-    pub(crate) fn code_file(&self, digest: &Digest, key: &CodeKey) -> PathBuf {
-        self.directory.join(format!("{digest}-{}.cwasm", key.as_str()))
+    /// The file with a component's code, if there is one and it is as it was written.
+    pub(crate) fn code(&self, digest: &Digest, key: &CodeKey) -> Option<PathBuf> {
+        let (file, checksum) = self.code_files(digest, key);
+        let code = fs::read(&file).ok()?;
+        if fs::read_to_string(checksum).ok()? == Digest::of(&code).to_string() {
+            return Some(file);
+        }
+        tracing::warn!(file = %file.display(), "compiled code was damaged; it is compiled again");
+        None
+    }
+
+    /// Keeps the code of a component, and returns the file that it is in.
+    pub(crate) fn keep_code(&self, digest: &Digest, key: &CodeKey, code: &[u8]) -> io::Result<PathBuf> {
+        let (file, checksum) = self.code_files(digest, key);
+        write_atomically(&file, code)?;
+        write_atomically(&checksum, Digest::of(code).to_string().as_bytes())?;
+        Ok(file)
+    }
+
+    /// Code is mapped and run as it is, so it has a checksum beside it that is compared first.
+    fn code_files(&self, digest: &Digest, key: &CodeKey) -> (PathBuf, PathBuf) {
+        let name = format!("{digest}-{}", key.as_str());
+        (
+            self.directory.join(format!("{name}.cwasm")),
+            self.directory.join(format!("{name}.sha256")),
+        )
     }
 }
 
@@ -86,9 +111,12 @@ fn make_private(path: &Path) -> Result<(), CacheError> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             _ => {}
         }
-        // Of a link, what counts is who made the link.
+        // A link could be made to point elsewhere after this look at it.
         let metadata = fs::symlink_metadata(path).map_err(failed)?;
-        let ours = metadata.is_dir() && metadata.uid() == effective_uid(path).map_err(failed)?;
+        if !metadata.is_dir() {
+            return Err(CacheError::NotADirectory { path: path.to_owned() });
+        }
+        let ours = metadata.uid() == effective_uid(path).map_err(failed)?;
         if !ours || metadata.mode() & 0o022 != 0 {
             return Err(CacheError::Exposed { path: path.to_owned() });
         }
@@ -126,6 +154,6 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), home.path().join("cache")).unwrap();
-        assert!(matches!(Cache::open(home.path()), Err(CacheError::Exposed { .. })));
+        assert!(matches!(Cache::open(home.path()), Err(CacheError::NotADirectory { .. })));
     }
 }

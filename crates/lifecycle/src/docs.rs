@@ -48,17 +48,20 @@ impl SideWit {
         found
     }
 
-    /// What the docs depend on: the texts of all the files.
+    /// What the docs depend on: the texts of all the files. More than would be parsed is not read.
     pub(crate) fn fingerprint(candidates: &[Self]) -> Digest {
         let mut texts = Vec::new();
+        let mut left = MAX_BYTES;
         for candidate in candidates {
             let mut files = Vec::new();
             wit_files(&candidate.path, 0, &mut files);
             for file in files {
-                texts.extend_from_slice(file.to_string_lossy().as_bytes());
-                texts.push(0);
-                texts.extend_from_slice(&fs::read(&file).unwrap_or_default());
-                texts.push(0);
+                let size = file.metadata().map_or(0, |metadata| metadata.len());
+                texts.extend_from_slice(format!("{}\0{size}\0", file.display()).as_bytes());
+                left = left.saturating_sub(size);
+                if left > 0 {
+                    texts.extend_from_slice(&fs::read(&file).unwrap_or_default());
+                }
             }
         }
         Digest::of(&texts)

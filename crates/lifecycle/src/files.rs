@@ -94,21 +94,66 @@ fn start_of(bytes: &[u8]) -> String {
 }
 
 /// Writes a file so that a reader sees the old or the new contents and never a part, and so that it survives a crash.
+///
+/// A link is followed. What is no ordinary file (a pipe, `/dev/stdout`) cannot be replaced and is written to instead.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let path = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => fs::canonicalize(path)?,
+        Ok(_) => return fs::OpenOptions::new().write(true).open(path)?.write_all(contents),
+        Err(_) => path.to_owned(),
+    };
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    let mut file = temporary(&path).tempfile_in(directory)?;
     file.write_all(contents)?;
     file.as_file().sync_all()?;
-    // A temporary file is private; a file that replaces another keeps the other's permissions.
+    file.persist(&path).map_err(|error| error.error)?;
+    // A rename is on disk when its directory is.
+    #[cfg(unix)]
+    fs::File::open(directory)?.sync_all()?;
+    Ok(())
+}
+
+/// A temporary file with the permissions of the one it replaces, or else those that any new file has.
+fn temporary(replaced: &Path) -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(path).map_or(0o644, |metadata| metadata.permissions().mode());
-        file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+        let permissions = fs::metadata(replaced).map_or(fs::Permissions::from_mode(0o666), |metadata| metadata.permissions());
+        builder.permissions(permissions);
     }
-    file.persist(path).map_err(|error| error.error)?;
-    fs::File::open(directory)?.sync_all()
+    #[cfg(not(unix))]
+    let _ = replaced;
+    builder
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_with_its_permissions_and_through_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        write_atomically(&file, b"one").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&file, &link).unwrap();
+        write_atomically(&link, b"two").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"two");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_to() {
+        use std::os::unix::fs::FileTypeExt;
+        write_atomically(Path::new("/dev/null"), b"gone").unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    }
 }

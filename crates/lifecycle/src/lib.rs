@@ -18,5 +18,5 @@ pub use error::{ExecuteError, LoadError};
 pub use files::{expand, write_atomically};
 pub use id::ComponentId;
 pub use manager::{CallOutcome, ComponentSummary, Config, LifecycleManager};
-pub use metadata::{Digest, Inspection, inspect};
+pub use metadata::{Digest, Inspection, Metadata, inspect};
 pub use registry::{RESERVED_NAMES, Tool};

@@ -18,6 +18,9 @@ use crate::id::ComponentId;
 use crate::metadata::{self, Digest, Metadata};
 use crate::registry::{Registry, Tool};
 
+/// More components than this do not introduce themselves: a model reads all of it, every time.
+const MAX_INSTRUCTIONS: usize = 10;
+
 /// How components are loaded and run.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -47,8 +50,8 @@ pub(crate) struct Loaded {
     pub(crate) id: ComponentId,
     path: PathBuf,
     pub(crate) metadata: Metadata,
-    /// Linked code, from the first call on.
-    program: OnceCell<Arc<Program>>,
+    /// Linked code, from the first call on; or why there is none and never will be.
+    program: OnceCell<Result<Arc<Program>, CodeError>>,
 }
 
 /// What is loaded, for people and for management tools.
@@ -75,7 +78,7 @@ pub struct CallOutcome {
 #[derive(Debug)]
 pub struct LifecycleManager {
     config: Config,
-    cache: Option<Cache>,
+    cache: Option<Arc<Cache>>,
     sandbox: Arc<Sandbox>,
     /// Replaced as a whole; nobody waits for a call to change it, and no call waits for a change.
     registry: RwLock<Arc<Registry>>,
@@ -86,7 +89,7 @@ pub struct LifecycleManager {
 impl LifecycleManager {
     pub fn new(config: Config) -> std::io::Result<Self> {
         let cache = config.home.as_deref().and_then(|home| match Cache::open(home) {
-            Ok(cache) => Some(cache),
+            Ok(cache) => Some(Arc::new(cache)),
             Err(error) => {
                 tracing::warn!("{error}");
                 None
@@ -114,16 +117,7 @@ impl LifecycleManager {
     /// Nothing is compiled here, and where the metadata is kept from an earlier run, nothing is parsed.
     pub fn ensure_component_loaded(&self, path: &Path) -> Result<ComponentId, LoadError> {
         let bytes = files::read_component(path)?;
-        let digest = Digest::of(&bytes);
-        if let Some(loaded) = self
-            .registry()
-            .components()
-            .iter()
-            .find(|loaded| loaded.path == path && loaded.metadata.digest == digest)
-        {
-            return Ok(loaded.id.clone());
-        }
-        let metadata = self.metadata(path, &bytes, digest)?;
+        let metadata = self.metadata(path, &bytes, Digest::of(&bytes))?;
         check(path, &metadata)?;
         Ok(self.populate_registry_from_metadata(path, metadata))
     }
@@ -147,19 +141,23 @@ impl LifecycleManager {
         Ok(metadata)
     }
 
-    /// Offers the tools that metadata describes. No code is needed for that.
-    fn populate_registry_from_metadata(&self, path: &Path, metadata: Metadata) -> ComponentId {
+    /// Offers the tools that metadata describes, unless that file with these bytes is loaded already. No code is needed for that.
+    pub fn populate_registry_from_metadata(&self, path: &Path, metadata: Metadata) -> ComponentId {
+        // One file may be named in several ways.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let registry = self.registry();
-        let wanted = ComponentId::from_file(path);
+        let same = |loaded: &&Arc<Loaded>| loaded.path == path && loaded.metadata.digest == metadata.digest;
+        if let Some(loaded) = registry.components().iter().find(same) {
+            return loaded.id.clone();
+        }
+        let wanted = ComponentId::from_file(&path);
         let is_free = |id: &ComponentId| registry.components().iter().all(|loaded| loaded.id != *id);
-        let id = std::iter::once(wanted.clone())
-            .chain((2..).map(|number| wanted.numbered(number)))
-            .find(is_free)
-            .unwrap_or(wanted);
+        let mut candidates = std::iter::once(wanted.clone()).chain((2..).map(|number| wanted.numbered(number)));
+        let id = candidates.find(is_free).unwrap_or_else(|| wanted.clone());
         let loaded = Loaded {
             id: id.clone(),
-            path: path.to_owned(),
+            path,
             metadata,
             program: OnceCell::new(),
         };
@@ -212,15 +210,23 @@ impl LifecycleManager {
         Some(json!({ "tools": tools }))
     }
 
-    /// What the components say about themselves, for clients that pass it on to the model.
+    /// What the components say about themselves, each after its id, for clients that pass it on to the model.
     pub fn instructions(&self) -> Option<String> {
         let registry = self.registry();
-        let texts: Vec<&str> = registry
+        let about = |loaded: &Arc<Loaded>| {
+            let world = loaded
+                .metadata
+                .exports
+                .scopes
+                .iter()
+                .find(|scope| scope.interface.is_none())?;
+            Some(format!("{}: {}", loaded.id, world.docs))
+        };
+        let texts: Vec<String> = registry
             .components()
             .iter()
-            .flat_map(|loaded| &loaded.metadata.exports.scopes)
-            .filter(|scope| scope.interface.is_none())
-            .map(|scope| scope.docs.as_str())
+            .filter_map(about)
+            .take(MAX_INSTRUCTIONS)
             .collect();
         (!texts.is_empty()).then(|| texts.join("\n\n"))
     }
@@ -272,20 +278,26 @@ impl LifecycleManager {
         }
     }
 
-    /// The code of a component: linked already, or mapped from the cache, or compiled. Concurrent calls wait for one of them.
+    /// The code of a component: linked already, or mapped from the cache, or compiled. Concurrent calls wait for one of them, and a
+    /// call that is cancelled meanwhile leaves it running for the next.
     async fn program(&self, loaded: &Arc<Loaded>) -> Result<Arc<Program>, ExecuteError> {
-        let make = async || {
-            let sandbox = Arc::clone(&self.sandbox);
-            let component = Arc::clone(loaded);
-            let code_file = match &self.cache {
-                Some(cache) => Some(cache.code_file(&loaded.metadata.digest, &sandbox.code_key(&loaded.metadata.exports)?)),
-                None => None,
+        if let Some(program) = loaded.program.get() {
+            return Ok(program.clone()?);
+        }
+        let (sandbox, cache, loaded) = (Arc::clone(&self.sandbox), self.cache.clone(), Arc::clone(loaded));
+        let loading = tokio::spawn(async move {
+            let make = async || {
+                let (sandbox, component) = (Arc::clone(&sandbox), Arc::clone(&loaded));
+                let made = tokio::task::spawn_blocking(move || load_program(&sandbox, cache.as_deref(), &component)).await;
+                match made.map_err(|_| ExecuteError::Stopped)? {
+                    Ok(program) => Ok(Ok(program)),
+                    Err(ExecuteError::Code(error)) => Ok(Err(error)),
+                    Err(passing) => Err(passing),
+                }
             };
-            tokio::task::spawn_blocking(move || load_program(&sandbox, &component, code_file.as_deref()))
-                .await
-                .map_err(|_| ExecuteError::Stopped)?
-        };
-        loaded.program.get_or_try_init(make).await.cloned()
+            Ok(loaded.program.get_or_try_init(make).await?.clone()?)
+        });
+        loading.await.map_err(|_| ExecuteError::Stopped)?
     }
 }
 
@@ -320,10 +332,11 @@ fn check(path: &Path, metadata: &Metadata) -> Result<(), LoadError> {
     })
 }
 
-fn load_program(sandbox: &Sandbox, loaded: &Loaded, code_file: Option<&Path>) -> Result<Arc<Program>, ExecuteError> {
-    let exports = &loaded.metadata.exports;
-    if let Some(file) = code_file.filter(|file| file.exists()) {
-        match sandbox.map(file, exports) {
+fn load_program(sandbox: &Sandbox, cache: Option<&Cache>, loaded: &Loaded) -> Result<Arc<Program>, ExecuteError> {
+    let Metadata { digest, exports, .. } = &loaded.metadata;
+    let key = sandbox.code_key(exports)?;
+    if let Some(file) = cache.and_then(|cache| cache.code(digest, &key)) {
+        match sandbox.map(&file, exports) {
             Ok(program) => return Ok(Arc::new(program)),
             // Whatever is wrong with kept code, new code is right.
             Err(error @ CodeError::Map(_)) => tracing::info!(component = %loaded.id, "{error}; compiling again"),
@@ -335,19 +348,19 @@ fn load_program(sandbox: &Sandbox, loaded: &Loaded, code_file: Option<&Path>) ->
         error: Box::new(error),
     })?;
     // The tools that were promised belong to the bytes that were read then.
-    if Digest::of(&bytes) != loaded.metadata.digest {
+    if Digest::of(&bytes) != *digest {
         return Err(ExecuteError::Changed {
             path: loaded.path.clone(),
         });
     }
     tracing::info!(component = %loaded.id, "compiling");
-    if let Some(file) = code_file {
-        let code = sandbox.compile(&bytes, exports)?;
-        match files::write_atomically(file, &code) {
+    let compiled = sandbox.compile(&bytes, exports)?;
+    if let Some(cache) = cache {
+        match cache.keep_code(digest, &key, &compiled.code()?) {
             // The mapped file is shared with other processes and costs no memory of our own.
-            Ok(()) => return Ok(Arc::new(sandbox.map(file, exports)?)),
+            Ok(file) => return Ok(Arc::new(sandbox.map(&file, exports)?)),
             Err(error) => tracing::warn!(%error, "compiled code is not kept for the next start"),
         }
     }
-    Ok(Arc::new(sandbox.compile_and_link(&bytes, exports)?))
+    Ok(Arc::new(sandbox.link_compiled(&compiled, exports)?))
 }

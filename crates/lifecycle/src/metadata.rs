@@ -38,9 +38,9 @@ impl fmt::Display for Digest {
 
 /// All that serving a component needs to know of it, until it is called.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Metadata {
+pub struct Metadata {
     format: u32,
-    /// The program that wrote it: another version may have other schemas.
+    /// The build of the program that wrote it: another one may make other schemas.
     host: String,
     pub(crate) digest: Digest,
     pub(crate) size: u64,
@@ -50,10 +50,10 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
-    pub(crate) fn new(digest: Digest, size: u64, exports: Exports) -> Self {
+    pub fn new(digest: Digest, size: u64, exports: Exports) -> Self {
         Self {
             format: FORMAT,
-            host: env!("CARGO_PKG_VERSION").to_owned(),
+            host: this_build(),
             digest,
             size,
             tools: component_exports_to_tools(&exports),
@@ -62,7 +62,21 @@ impl Metadata {
     }
 
     pub(crate) fn is_current(&self) -> bool {
-        self.format == FORMAT && self.host == env!("CARGO_PKG_VERSION")
+        self.format == FORMAT && self.host == this_build()
+    }
+}
+
+/// Tells one build of this program from another: a version alone is the same for all builds between two releases.
+fn this_build() -> String {
+    let executable = std::env::current_exe().and_then(|path| path.metadata());
+    let modified = executable.and_then(|metadata| Ok((metadata.len(), metadata.modified()?)));
+    let since = |time: std::time::SystemTime| {
+        time.duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |duration| duration.as_nanos())
+    };
+    match modified {
+        Ok((size, time)) => format!("{} {size} {}", env!("CARGO_PKG_VERSION"), since(time)),
+        Err(_) => env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 

@@ -80,27 +80,32 @@ impl Registry {
             .iter()
             .map(|function| function.export.clone())
             .collect();
-        let mut taken: HashSet<ToolName> = registry.tools.keys().cloned().collect();
+        let mut used: HashSet<ToolName> = registry.tools.keys().cloned().collect();
+        used.extend(RESERVED_NAMES.iter().filter_map(|name| ToolName::parse(name)));
         let plain = tool_names(&exports, None, max_name, &HashSet::new());
-        let prefixed: Vec<ToolName> = {
-            let collides = |name: &ToolName| taken.contains(name) || RESERVED_NAMES.contains(&name.as_str());
-            let mut names = Vec::with_capacity(plain.len());
-            // Names that stay must be known before others are chosen around them.
-            let staying: HashSet<ToolName> = plain.iter().filter(|name| !collides(name)).cloned().collect();
-            let mut used: HashSet<ToolName> = taken.union(&staying).cloned().collect();
-            for (name, export) in plain.iter().zip(&exports) {
-                if !collides(name) {
-                    names.push(name.clone());
-                    continue;
+        let collides: Vec<bool> = plain.iter().map(|name| used.contains(name)).collect();
+        // Names that stay must be known before others are chosen around them.
+        used.extend(
+            plain
+                .iter()
+                .zip(&collides)
+                .filter(|(_, collides)| !**collides)
+                .map(|(name, _)| name.clone()),
+        );
+        let names: Vec<ToolName> = plain
+            .into_iter()
+            .zip(collides)
+            .zip(&exports)
+            .flat_map(|((name, collides), export)| {
+                if !collides {
+                    return vec![name];
                 }
                 let prefixed = tool_names(std::slice::from_ref(export), Some(component.id.as_str()), max_name, &used);
                 used.extend(prefixed.iter().cloned());
-                names.extend(prefixed);
-            }
-            names
-        };
-        taken.extend(prefixed.iter().cloned());
-        for (function, (name, raw)) in prefixed.into_iter().zip(&component.metadata.tools).enumerate() {
+                prefixed
+            })
+            .collect();
+        for (function, (name, raw)) in names.into_iter().zip(&component.metadata.tools).enumerate() {
             let definition = ToolMetadata {
                 name: name.clone(),
                 output_schema: structured_output::canonicalize_output_schema(raw.output_schema.clone()),

@@ -6,7 +6,10 @@ use lifecycle::{Config, ExecuteError, LifecycleManager, LoadError};
 use serde_json::json;
 
 fn manager(home: &Path) -> LifecycleManager {
-    let config = Config { home: Some(home.to_owned()), ..Config::default() };
+    let config = Config {
+        home: Some(home.to_owned()),
+        ..Config::default()
+    };
     LifecycleManager::new(config).unwrap()
 }
 
@@ -18,7 +21,11 @@ fn tool_names(manager: &LifecycleManager) -> Vec<String> {
     manager.tools().iter().map(|tool| tool.definition.name.to_string()).collect()
 }
 
-async fn call(manager: &LifecycleManager, tool: &str, arguments: serde_json::Value) -> Result<Option<serde_json::Value>, ExecuteError> {
+async fn call(
+    manager: &LifecycleManager,
+    tool: &str,
+    arguments: serde_json::Value,
+) -> Result<Option<serde_json::Value>, ExecuteError> {
     let tool = manager.tool(tool)?;
     Ok(manager.execute_component_call(&tool, &arguments).await?.structured)
 }
@@ -28,11 +35,21 @@ async fn a_component_is_loaded_called_and_unloaded() {
     let home = tempfile::tempdir().unwrap();
     let manager = manager(home.path());
     let id = manager.ensure_component_loaded(&guest("trap")).unwrap();
-    assert_eq!(manager.ensure_component_loaded(&guest("trap")).unwrap(), id, "loading again changes nothing");
+    assert_eq!(
+        manager.ensure_component_loaded(&guest("trap")).unwrap(),
+        id,
+        "loading again changes nothing"
+    );
     assert_eq!(manager.list_components().len(), 1);
-    assert_eq!(call(&manager, "add", json!({"a": 2, "b": 40})).await.unwrap(), Some(json!({"result": 42})));
+    assert_eq!(
+        call(&manager, "add", json!({"a": 2, "b": 40})).await.unwrap(),
+        Some(json!({"result": 42}))
+    );
 
-    let listed: Vec<_> = manager.get_component_schema(&id).unwrap()["tools"].as_array().unwrap().clone();
+    let listed: Vec<_> = manager.get_component_schema(&id).unwrap()["tools"]
+        .as_array()
+        .unwrap()
+        .clone();
     assert_eq!(listed.len(), manager.tools().len());
 
     assert!(manager.unload(&id));
@@ -80,7 +97,10 @@ async fn management_names_are_never_taken() {
     let manager = manager(home.path());
     manager.ensure_component_loaded(&file).unwrap();
     assert_eq!(tool_names(&manager), ["impostor_load_component"]);
-    assert_eq!(call(&manager, "impostor_load_component", json!({})).await.unwrap(), Some(json!({"result": 7})));
+    assert_eq!(
+        call(&manager, "impostor_load_component", json!({})).await.unwrap(),
+        Some(json!({"result": 7}))
+    );
 }
 
 #[tokio::test]
@@ -90,7 +110,9 @@ async fn what_was_read_once_is_not_read_again() {
     std::fs::copy(guest("kitchen-c"), &file).unwrap();
     let first = manager(home.path());
     first.ensure_component_loaded(&file).unwrap();
-    call(&first, "test_kitchen_kitchen_add", json!({"a": 1, "b": 2})).await.unwrap();
+    call(&first, "test_kitchen_kitchen_add", json!({"a": 1, "b": 2}))
+        .await
+        .unwrap();
 
     let cached = || {
         let entries = std::fs::read_dir(home.path().join("cache")).unwrap();
@@ -99,13 +121,20 @@ async fn what_was_read_once_is_not_read_again() {
         files
     };
     let kept = cached();
-    let modified = |files: &[PathBuf]| -> Vec<_> { files.iter().map(|file| file.metadata().unwrap().modified().unwrap()).collect() };
+    let modified = |files: &[PathBuf]| -> Vec<_> {
+        files
+            .iter()
+            .map(|file| file.metadata().unwrap().modified().unwrap())
+            .collect()
+    };
     let before = modified(&kept);
     assert_eq!(kept.len(), 2, "metadata and code: {kept:?}");
 
     let second = manager(home.path());
     second.ensure_component_loaded(&file).unwrap();
-    call(&second, "test_kitchen_kitchen_add", json!({"a": 1, "b": 2})).await.unwrap();
+    call(&second, "test_kitchen_kitchen_add", json!({"a": 1, "b": 2}))
+        .await
+        .unwrap();
     assert_eq!(cached(), kept);
     assert_eq!(modified(&kept), before, "nothing was written, so nothing was compiled");
     assert_eq!(tool_names(&first), tool_names(&second));
@@ -131,5 +160,8 @@ fn what_can_never_run_is_refused_with_a_reason() {
         Err(LoadError::UnknownImports { imports, .. }) => assert_eq!(imports, ["acme:secret/vault"]),
         other => panic!("{other:?}"),
     }
-    assert!(matches!(manager.ensure_component_loaded(Path::new("no-such-file.wasm")), Err(LoadError::Read { .. })));
+    assert!(matches!(
+        manager.ensure_component_loaded(Path::new("no-such-file.wasm")),
+        Err(LoadError::Read { .. })
+    ));
 }

@@ -14,6 +14,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
+use tokio::task::JoinHandle;
 
 /// The key under which a server names itself in every result of the stateless era.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -37,13 +38,13 @@ impl Server {
     async fn run(&self, tool: Arc<LoadedTool>, arguments: Value, context: &RequestContext<RoleServer>) -> CallToolResult {
         let manager = Arc::clone(&self.manager);
         let name = tool.definition.name.clone();
-        let mut task = tokio::spawn(async move { manager.execute_component_call(&tool, &arguments).await });
+        let mut task = AbortOnDrop(tokio::spawn(async move {
+            manager.execute_component_call(&tool, &arguments).await
+        }));
         let result = tokio::select! {
-            result = &mut task => result,
-            () = context.ct.cancelled() => {
-                task.abort();
-                task.await
-            }
+            result = &mut task.0 => result,
+            // rmcp sends no answer to a request that was cancelled.
+            () = context.ct.cancelled() => return failed("the call was cancelled".to_owned()),
         };
         match result {
             Ok(Ok(outcome)) => succeeded(outcome),
@@ -52,9 +53,17 @@ impl Server {
                 tracing::error!(tool = %name, "a call panicked");
                 failed("the host itself failed in this call; other calls are not affected. Please report this".to_owned())
             }
-            // rmcp sends no answer to a request that was cancelled.
-            Err(_) => failed("the call was cancelled".to_owned()),
+            Err(_) => failed("the host stopped".to_owned()),
         }
+    }
+}
+
+/// A call that nobody waits for any more stops.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -4,9 +4,8 @@
 //! comes before the first request. This one answers the former and passes over the latter. Nothing but messages is ever written.
 
 use std::io;
-use std::sync::Arc;
 
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServiceExt};
@@ -14,7 +13,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::Mutex;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::handler::Server;
 
@@ -43,15 +43,25 @@ pub async fn serve_stdio(server: Server) -> Result<(), ServeError> {
     }
 }
 
-/// The transport. `W` is shared because rmcp sends from several tasks.
-struct Lines<R, W> {
+/// Messages that wait for a client that does not read. More than this, and answers wait with the calls they belong to.
+const WAITING: usize = 16;
+
+/// The transport.
+///
+/// rmcp drops the future of `receive` whenever something else is ready first, so all progress is kept here, and nothing is written
+/// from within it: a task of its own does all the writing, line by line.
+struct Lines<R> {
     read: BufReader<R>,
     line: Vec<u8>,
     /// Within a line that was too long, until it ends.
     skipping: bool,
     /// Whether rmcp has left the phase in which it takes requests only.
     open: bool,
-    write: Arc<Mutex<W>>,
+    /// The answer to a line that was no message, until there is room for it.
+    answer: Option<Vec<u8>>,
+    /// To the writer; gone when the session is closed.
+    lines: Option<mpsc::Sender<Vec<u8>>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
 }
 
 /// What a line turned out to be.
@@ -61,30 +71,31 @@ enum Received {
     Wrong { id: Option<RequestId>, error: ErrorData },
 }
 
-impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
-    fn new(read: R, write: W) -> Self {
+impl<R: AsyncRead + Unpin + Send> Lines<R> {
+    fn new(read: R, write: impl AsyncWrite + Unpin + Send + 'static) -> Self {
+        let (lines, waiting) = mpsc::channel(WAITING);
         Self {
             read: BufReader::with_capacity(64 << 10, read),
             line: Vec::new(),
             skipping: false,
             open: false,
-            write: Arc::new(Mutex::new(write)),
+            answer: None,
+            lines: Some(lines),
+            writer: Some(tokio::spawn(write_lines(waiting, write))),
         }
     }
 
     /// Reads up to the end of a line into `self.line`. `None` at the end of the input.
-    ///
-    /// rmcp drops this future whenever something else is ready first, so all progress is kept in `self`.
     async fn read_line(&mut self) -> io::Result<Option<LineLength>> {
         loop {
             let available = self.read.fill_buf().await?;
-            if available.is_empty() {
+            let at_end = available.is_empty();
+            if at_end && self.line.is_empty() && !self.skipping {
                 return Ok(None);
             }
-            let end = available.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(available.len(), |end| end + 1);
-            let too_long = self.line.len() + taken > MAX_LINE;
-            if too_long {
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let taken = newline.map_or(available.len(), |newline| newline + 1);
+            if self.line.len() + taken > MAX_LINE {
                 self.line.clear();
                 self.skipping = true;
             }
@@ -92,7 +103,8 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
                 self.line.extend_from_slice(available.get(..taken).unwrap_or_default());
             }
             self.read.consume(taken);
-            if end.is_some() {
+            // The last line counts without its newline too: that is how `printf` ends one.
+            if newline.is_some() || at_end {
                 let length = if self.skipping {
                     LineLength::TooLong
                 } else {
@@ -102,6 +114,17 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
                 return Ok(Some(length));
             }
         }
+    }
+
+    /// Hands the answer that waits to the writer. `None` when nobody reads any more.
+    async fn send_answer(&mut self) -> Option<()> {
+        if self.answer.is_some() {
+            let room = self.lines.as_ref()?.reserve().await.ok()?;
+            if let Some(answer) = self.answer.take() {
+                room.send(answer);
+            }
+        }
+        Some(())
     }
 
     fn accept(&mut self, received: Received) -> Received {
@@ -206,27 +229,38 @@ struct Orphan {
     error: ErrorData,
 }
 
-async fn write_line<W: AsyncWrite + Unpin>(write: &Mutex<W>, message: &impl Serialize) -> io::Result<()> {
+fn to_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    let mut write = write.lock().await;
-    write.write_all(&line).await?;
-    write.flush().await
+    Ok(line)
 }
 
-impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Transport<RoleServer> for Lines<R, W> {
+/// Writes lines until there are no more, in whole and in order; flushes when none is waiting.
+async fn write_lines(mut waiting: mpsc::Receiver<Vec<u8>>, mut write: impl AsyncWrite + Unpin) -> io::Result<()> {
+    while let Some(line) = waiting.recv().await {
+        write.write_all(&line).await?;
+        if waiting.is_empty() {
+            write.flush().await?;
+        }
+    }
+    write.shutdown().await
+}
+
+impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
     type Error = io::Error;
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let write = Arc::clone(&self.write);
+        let lines = self.lines.clone();
         async move {
-            let message: ServerJsonRpcMessage = item;
-            write_line(&write, &message).await
+            let line = to_line(&item)?;
+            let lines = lines.ok_or(io::ErrorKind::NotConnected)?;
+            lines.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            self.send_answer().await?;
             let received = match self.read_line().await {
                 Ok(Some(LineLength::Fine)) => parse(&self.line),
                 Ok(Some(LineLength::TooLong)) => Received::Wrong {
@@ -246,21 +280,23 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Transp
                 Received::Message(message) => return Some(*message),
                 Received::Ignored => {}
                 Received::Wrong { id, error } => {
-                    let answer = Orphan {
+                    self.answer = to_line(&Orphan {
                         jsonrpc: "2.0",
                         id,
                         error,
-                    };
-                    if let Err(error) = write_line(&self.write, &answer).await {
-                        tracing::error!(%error, "stdout could not be written");
-                        return None;
-                    }
+                    })
+                    .ok()
                 }
             }
         }
     }
 
+    /// Waits until everything is written.
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.write.lock().await.shutdown().await
+        self.lines = None;
+        match self.writer.take() {
+            Some(writer) => writer.await?,
+            None => Ok(()),
+        }
     }
 }

@@ -39,6 +39,22 @@ impl CodeKey {
     }
 }
 
+/// A compiled component, in memory.
+pub struct Compiled(Component);
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Compiled").finish_non_exhaustive()
+    }
+}
+
+impl Compiled {
+    /// The code in the form that [`Sandbox::map`] takes.
+    pub fn code(&self) -> Result<Vec<u8>, CodeError> {
+        self.0.serialize().map_err(|error| CodeError::Compile(format!("{error:#}")))
+    }
+}
+
 /// A component that is ready to be called.
 pub struct Program {
     pub(crate) instance: InstancePre<Guest>,
@@ -85,31 +101,30 @@ impl Sandbox {
         Ok(CodeKey(format!("{:016x}", hasher.finish())))
     }
 
-    /// Compiles a component to code that [`map`](Self::map) takes. This takes from milliseconds to many seconds: do it off
-    /// the async threads.
-    pub fn compile(&self, component: &[u8], exports: &Exports) -> Result<Vec<u8>, CodeError> {
+    /// Compiles a component. This takes from milliseconds to many seconds: do it off the async threads.
+    pub fn compile(&self, component: &[u8], exports: &Exports) -> Result<Compiled, CodeError> {
         let engine = &self.runtime(exports.needs_concurrency)?.engine;
-        engine
-            .precompile_component(component)
+        let compiled = Component::from_binary(engine, component);
+        compiled
+            .map(Compiled)
             .map_err(|error| CodeError::Compile(format!("{error:#}")))
     }
 
-    /// Compiles and links in one go, for when there is no place to keep the code.
-    pub fn compile_and_link(&self, component: &[u8], exports: &Exports) -> Result<Program, CodeError> {
-        let engine = &self.runtime(exports.needs_concurrency)?.engine;
-        let component = Component::from_binary(engine, component).map_err(|error| CodeError::Compile(format!("{error:#}")))?;
-        self.link(&component, exports)
+    /// Links what was compiled, for when there is no place to keep the code.
+    pub fn link_compiled(&self, compiled: &Compiled, exports: &Exports) -> Result<Program, CodeError> {
+        self.link(&compiled.0, exports)
     }
 
-    /// Maps code that [`compile`](Self::compile) made, and links it.
+    /// Maps code that [`Compiled::code`] gave, and links it.
     ///
     /// The file must be one that this program wrote, in a directory that only its user can write to, and must not change while
     /// the process lives: it becomes machine code of this process.
     pub fn map(&self, code: &Path, exports: &Exports) -> Result<Program, CodeError> {
         let engine = &self.runtime(exports.needs_concurrency)?.engine;
         #[expect(unsafe_code, reason = "mapping compiled code is the one way to start without compiling")]
-        // SAFETY: `lifecycle::cache` hands out only files that it wrote itself, under the key of this very engine, in a directory
-        // of mode 0700 that this user owns; it replaces files by renaming and never writes to one in place.
+        // SAFETY: `lifecycle::cache` hands out only files that it wrote itself and whose checksum it has just compared, under the key of
+        // this very engine, in a directory that only this user can write to; it replaces files by renaming and never writes to one in
+        // place.
         let component = unsafe { Component::deserialize_file(engine, code) };
         self.link(&component.map_err(|error| CodeError::Map(format!("{error:#}")))?, exports)
     }

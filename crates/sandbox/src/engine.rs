@@ -7,6 +7,7 @@ use wasmtime_wasi_config::WasiConfig;
 
 use crate::code::CodeError;
 use crate::guest::{Guest, MAX_TABLE_ELEMENTS};
+use crate::http;
 use crate::ticker::Ticker;
 
 /// An engine with everything linked that a guest may import.
@@ -53,19 +54,32 @@ fn config(concurrency: bool) -> Config {
     config
 }
 
+/// How many calls run at a time: what the person said, within what a pool can be made for.
+pub(crate) fn concurrent_calls(limits: &Limits) -> u32 {
+    limits.max_concurrent_calls.get().min(1_000)
+}
+
+/// What one component may bring. An interpreter inside has dozens of core instances; most have two or three.
+const MAX_CORE_INSTANCES: u32 = 200;
+const MAX_MEMORIES: u32 = 16;
+const MAX_TABLES: u32 = 40;
+
+/// A pool with room for as many calls of the largest components as may run at a time, so that no call takes another's place. Room
+/// is address space; memory is used only by what runs.
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
-    let calls = limits.max_concurrent_calls.get().min(1_000);
+    let calls = concurrent_calls(limits);
     let mut pool = PoolingAllocationConfig::new();
-    // A component brings several core instances: an adapter or two, and dozens where an interpreter is inside.
     pool.total_component_instances(calls)
-        .total_core_instances(calls.saturating_mul(40))
-        .max_core_instances_per_component(200)
+        .total_core_instances(calls.saturating_mul(MAX_CORE_INSTANCES))
+        .max_core_instances_per_component(MAX_CORE_INSTANCES)
         .max_component_instance_size(4 << 20)
         .max_core_instance_size(4 << 20)
-        .total_memories(calls.saturating_mul(4))
-        .max_memories_per_component(16)
-        .total_tables(calls.saturating_mul(8))
-        .max_tables_per_component(40)
+        .total_memories(calls.saturating_mul(MAX_MEMORIES))
+        .max_memories_per_component(MAX_MEMORIES)
+        .max_memories_per_module(MAX_MEMORIES)
+        .total_tables(calls.saturating_mul(MAX_TABLES))
+        .max_tables_per_component(MAX_TABLES)
+        .max_tables_per_module(MAX_TABLES)
         .table_elements(MAX_TABLE_ELEMENTS)
         .total_stacks(calls.saturating_mul(2))
         // Pages that a call touched are wiped and kept for the next one: giving them back costs more than it saves.
@@ -84,5 +98,6 @@ fn linker(engine: &Engine, concurrency: bool) -> wasmtime::Result<Linker<Guest>>
         wasmtime_wasi::p3::add_to_linker(&mut linker)?;
         wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
     }
+    http::bound_requests(&mut linker, concurrency)?;
     Ok(linker)
 }

@@ -11,20 +11,22 @@ pub enum CallError {
     Deadline(Timeout),
     #[error("the component reached its memory limit of {0}\nhint: allow more with `--max-memory`")]
     Memory(ByteSize),
-    #[error("the result exceeds the output limit of {0}\nhint: allow more with `--max-output`")]
+    #[error("more came from the component at once than its output limit of {0} allows\nhint: allow more with `--max-output`")]
     Output(ByteSize),
     #[error("the component exited with code {0} in the middle of the call, without a result")]
     Exit(i32),
     #[error("the component trapped: {0}")]
     Trap(String),
-    #[error("the component asked for {what}, which was not granted")]
+    #[error(
+        "the component asked for {what}, which was not granted\nhint: nothing can be granted yet; the component has to do without"
+    )]
     Denied { what: String },
-    #[error("the component could not be started: {0}")]
-    Start(String),
     #[error(transparent)]
     Code(#[from] CodeError),
     #[error("the host itself failed in this call; other calls are not affected. Please report this")]
     HostPanic,
+    #[error("too many calls are running; this one found no room\nhint: try again")]
+    Busy,
     #[error("the call was stopped")]
     Stopped,
     #[error("{error}\nstderr of the component:\n{stderr}")]

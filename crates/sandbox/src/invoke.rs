@@ -104,6 +104,9 @@ fn explain(error: &wasmtime::Error, store: &Store<Guest>, limits: &Limits) -> Ca
     if guest.usage.refused {
         return CallError::Memory(limits.max_memory);
     }
+    if error.is::<wasmtime::PoolConcurrencyLimitError>() {
+        return CallError::Busy;
+    }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
         return CallError::Exit(exit.0);
     }

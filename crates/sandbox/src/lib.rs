@@ -12,11 +12,12 @@ mod code;
 mod engine;
 mod error;
 mod guest;
+mod http;
 mod imports;
 mod invoke;
 mod ticker;
 
-pub use code::{CodeError, CodeKey, Program};
+pub use code::{CodeError, CodeKey, Compiled, Program};
 pub use error::CallError;
 pub use imports::unknown_imports;
 
@@ -44,7 +45,7 @@ impl Sandbox {
     /// Nothing heavy happens here: engines start when the first component needs one.
     pub fn new(limits: Limits) -> std::io::Result<Self> {
         Ok(Self {
-            permits: Arc::new(Semaphore::new(limits.max_concurrent_calls.get() as usize)),
+            permits: Arc::new(Semaphore::new(engine::concurrent_calls(&limits) as usize)),
             limits,
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),

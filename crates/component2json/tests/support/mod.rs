@@ -8,7 +8,6 @@ use wit_parser::{LiftLowerAbi, ManglingAndAbi, Resolve};
 pub(crate) fn component_of(wit: &str) -> Result<(Vec<u8>, Docs), String> {
     let message = |error| format!("{error:#}");
     let mut resolve = Resolve::default();
-    resolve.all_features = true;
     let package = resolve.push_str("test.wit", wit).map_err(message)?;
     let world = resolve.select_world(&[package], None).map_err(message)?;
     let abi = ManglingAndAbi::Legacy(LiftLowerAbi::Sync);
