@@ -1,5 +1,7 @@
 //! Files that are no components, components that cannot be served, and files that change or break: each has a clear answer.
 
+#![cfg(test)]
+
 mod support;
 
 use std::fs;
@@ -371,15 +373,18 @@ fn a_file_that_changes_before_it_is_compiled_is_never_mistaken() {
 fn what_is_kept_is_made_again_when_it_is_broken() {
     let home = Home::new();
     let component = guest("exit");
-    let works = |what: &str| {
+    // What the call says besides its result.
+    let call = |what: &str| {
         let finished = run(&home, "call", &component);
         assert_eq!(
-            (finished.code, finished.stdout.as_str(), finished.stderr.as_str()),
-            (0, "42\n", ""),
-            "{what}"
+            (finished.code, finished.stdout.as_str()),
+            (0, "42\n"),
+            "{what}: {}",
+            finished.stderr
         );
+        finished.stderr
     };
-    works("nothing kept");
+    assert_eq!(call("nothing kept"), "");
     let [metadata] = &home.cached("json")[..] else {
         panic!("one file of metadata")
     };
@@ -400,22 +405,25 @@ fn what_is_kept_is_made_again_when_it_is_broken() {
         half,
     ] {
         support::write(metadata, broken);
-        works(&format!(
-            "metadata {:?}",
-            String::from_utf8_lossy(&broken[..broken.len().min(20)])
-        ));
+        assert_eq!(call(&format!("{} bytes of metadata", broken.len())), "");
         assert_eq!(fs::read(metadata).unwrap(), good);
     }
 
-    let good = fs::read(code).unwrap();
-    let mut bad_header = good.clone();
-    bad_header[..64].fill(b'x');
-    let truncated = [0, 1, 16, 64, 1_000, good.len() / 2, good.len() - 1].map(|length| &good[..length]);
-    for broken in truncated.into_iter().chain([b"garbage" as &[u8], &bad_header]) {
-        // What a process has mapped is never changed in place, neither here.
-        fs::remove_file(code).unwrap();
-        support::write(code, broken);
-        works(&format!("{} bytes of code", broken.len()));
-        assert_eq!(fs::read(code).unwrap().len(), good.len());
+    let length = fs::read(code).unwrap().len();
+    let cut = [0, 1, 16, 64, 1_000, length / 2, length - 1].map(|end| ("cut", end));
+    let flipped = [0, 64, 1_000, length / 2, length - 1].map(|at| ("flipped", at));
+    for (how, at) in cut.into_iter().chain(flipped) {
+        let mut broken = fs::read(code).unwrap();
+        match how {
+            "cut" => broken.truncate(at),
+            _ => broken[at] ^= 0xFF,
+        }
+        support::write(code, &broken);
+        let stderr = call(&format!("code {how} at {at}"));
+        assert!(
+            stderr.contains("compiled code was damaged; it is compiled again"),
+            "code {how} at {at}: {stderr}"
+        );
+        assert_eq!(call("code made again"), "");
     }
 }

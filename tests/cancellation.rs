@@ -1,4 +1,6 @@
 //! A call that its client has given up on: the guest stops, nothing is answered, and everything it held is free again.
+
+#![cfg(test)]
 #![cfg(target_os = "linux")]
 
 mod support;

@@ -1,5 +1,7 @@
 //! The commands as a person or a script uses them.
 
+#![cfg(test)]
+
 mod support;
 
 use std::fs;

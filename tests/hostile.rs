@@ -1,5 +1,7 @@
 //! Guests that loop, trap, exit, eat memory and flood: each harms its own call only, and leaves nothing behind.
 
+#![cfg(test)]
+
 mod support;
 
 use std::collections::HashMap;

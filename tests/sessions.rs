@@ -1,5 +1,7 @@
 //! MCP over stdio: exchanges as they were recorded in `session/`, and those that are too long to be recorded.
 
+#![cfg(test)]
+
 mod support;
 
 use std::path::Path;

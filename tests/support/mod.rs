@@ -1,4 +1,5 @@
 //! Runs the real `host` binary and talks to it, as a person at a terminal or as an MCP client over its pipes.
+
 #![allow(dead_code, reason = "every test file is a program of its own and uses a part of this")]
 
 use std::io::{BufRead, BufReader, Read, Write};
