@@ -39,5 +39,7 @@ impl LogOptions {
             LogFormat::Text => logs.without_time().with_target(false).init(),
             LogFormat::Json => logs.json().init(),
         }
+        // A panic ends one call or one file and is reported there; what it says is for the log.
+        std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     }
 }

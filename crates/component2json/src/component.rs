@@ -141,7 +141,11 @@ fn types_of(bytes: &[u8]) -> Result<DecodedWasm, Error> {
     // wit-parser fails on a `package-docs` section that names what is not there, so it never sees one. It also makes room for
     // a section before it has looked whether the section is there; by now all of them have been read once, to their ends.
     let plain = sections::without(bytes, &[docs::PACKAGE_DOCS_SECTION])?;
-    decode(&plain).map_err(|error| Error::Malformed(format!("{error:#}")))
+    // A name that wit-parser thinks impossible (a function called like a URL) makes it panic; to us that is one more malformed file.
+    let decoded = std::panic::catch_unwind(|| decode(&plain));
+    decoded
+        .map_err(|_| Error::Malformed("its exports have names that are not allowed".into()))?
+        .map_err(|error| Error::Malformed(format!("{error:#}")))
 }
 
 /// Docs inside the component: ours first, then `package-docs`. A section that cannot be read is reported and passed over.

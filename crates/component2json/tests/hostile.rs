@@ -111,3 +111,24 @@ fn what_is_no_component_is_told_apart() {
     let (exports, warnings) = read_exports(&wat::parse_str("(component)").unwrap(), None).unwrap();
     assert!(exports.functions.is_empty() && exports.left_out.is_empty() && warnings.0.is_empty());
 }
+
+#[test]
+fn names_that_no_function_has_are_refused() {
+    for name in [
+        "a:b/c",
+        "url=<https://x>",
+        "integrity=<sha256-YQ==>",
+        "unlocked-dep=<a:b>",
+        "locked-dep=<a:b>",
+    ] {
+        let text = format!(
+            r#"(component
+                (core module $m (func (export "f")))
+                (core instance $i (instantiate $m))
+                (func $f (canon lift (core func $i "f")))
+                (export "{name}" (func $f)))"#
+        );
+        let component = wat::parse_str(text).unwrap();
+        assert!(component2json::read_exports(&component, None).is_err(), "{name}");
+    }
+}

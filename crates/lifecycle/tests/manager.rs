@@ -128,7 +128,7 @@ async fn what_was_read_once_is_not_read_again() {
             .collect()
     };
     let before = modified(&kept);
-    assert_eq!(kept.len(), 2, "metadata and code: {kept:?}");
+    assert_eq!(kept.len(), 3, "metadata, code, and its checksum: {kept:?}");
 
     let second = manager(home.path());
     second.ensure_component_loaded(&file).unwrap();
