@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lifecycle::Inspection;
-use policy::ByteSize;
 use serde::Serialize;
 
 use crate::output;
@@ -126,7 +125,7 @@ impl Report {
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
         writeln!(text, "{}", self.path.display())?;
-        writeln!(text, "  size    {} bytes ({})", self.size, approximate(self.size))?;
+        writeln!(text, "  size    {} bytes{}", self.size, approximate(self.size))?;
         writeln!(text, "  sha256  {}", self.sha256)?;
         if let Some(docs) = &self.docs {
             writeln!(text, "\n{}", indented(docs, 2))?;
@@ -179,13 +178,12 @@ fn needs(imports: &[String]) -> Vec<Need> {
     ];
     let mut needs: Vec<Need> = Vec::new();
     for (prefix, capability) in CAPABILITIES {
-        if let Some(import) = imports.iter().find(|import| import.starts_with(prefix)) {
-            if needs.iter().all(|need| need.capability != capability) {
-                needs.push(Need {
-                    capability,
-                    because: import.clone(),
-                });
-            }
+        let named = needs.iter().any(|need| need.capability == capability);
+        if let (Some(import), false) = (imports.iter().find(|import| import.starts_with(prefix)), named) {
+            needs.push(Need {
+                capability,
+                because: import.clone(),
+            });
         }
     }
     needs
@@ -193,9 +191,9 @@ fn needs(imports: &[String]) -> Vec<Need> {
 
 fn approximate(bytes: u64) -> String {
     match bytes {
-        0..1024 => ByteSize::from_bytes(bytes).to_string(),
-        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+        0..1024 => String::new(),
+        1024..1_048_576 => format!(" ({:.1} KiB)", bytes as f64 / 1024.0),
+        _ => format!(" ({:.1} MiB)", bytes as f64 / 1_048_576.0),
     }
 }
 

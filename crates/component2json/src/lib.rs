@@ -41,6 +41,15 @@ pub enum Error {
     Docs(#[from] DocsError),
 }
 
+/// Checks every byte of a component, the code of its functions too. Costs about as much as reading it a few times over.
+pub fn validate(component: &[u8]) -> Result<(), Error> {
+    let mut validator = wasmparser::Validator::new_with_features(wasmparser::WasmFeatures::all());
+    validator
+        .validate_all(component)
+        .map_err(|error| Error::Malformed(error.to_string()))?;
+    Ok(())
+}
+
 /// The component with these docs in it, so that it carries them wherever it goes.
 pub fn embed_docs(component: &[u8], docs: &Docs) -> Result<Vec<u8>, Error> {
     sections::with(component, docs::SECTION_NAME, &docs.to_section()?)

@@ -11,8 +11,10 @@ use sandbox::{CallError, CodeError};
 pub enum LoadError {
     #[error("`{path}` could not be read: {error}")]
     Read { path: PathBuf, error: std::io::Error },
-    #[error("`{path}` is empty")]
+    #[error("`{path}` is empty\nhint: build or download it again")]
     Empty { path: PathBuf },
+    #[error("`{path}` is a directory\nhint: name one component in it")]
+    Directory { path: PathBuf },
     #[error("`{path}` is larger than {limit}, the most that is loaded")]
     TooLarge { path: PathBuf, limit: ByteSize },
     #[error("`{path}` is not WebAssembly: it starts with {start}\nhint: give a component (`.wasm`), or its text form (`.wat`)")]
@@ -31,7 +33,7 @@ pub enum LoadError {
     CommandModule { path: PathBuf },
     #[error("`{path}` is a command-line program (`wasi:cli/run`), and those are not served yet\nhint: export functions instead")]
     CommandComponent { path: PathBuf },
-    #[error("`{path}`: {error}")]
+    #[error("`{path}`: {error}\nhint: if it was built or copied here, that may not have come to its end; do it again")]
     Component { path: PathBuf, error: component2json::Error },
     #[error(
         "`{path}` imports what this host does not offer: {}\nhint: compose it with a component that exports that",
@@ -40,7 +42,7 @@ pub enum LoadError {
     UnknownImports { path: PathBuf, imports: Vec<String> },
     #[error("`{path}` exports no function that can be a tool{reasons}\nhint: `host inspect` shows all that it exports")]
     NoTools { path: PathBuf, reasons: String },
-    #[error("there is no `.wasm` or `.wat` file in `{path}`")]
+    #[error("there is no `.wasm` or `.wat` file in `{path}`\nhint: name a component, or a directory that has some")]
     NothingInDirectory { path: PathBuf },
 }
 

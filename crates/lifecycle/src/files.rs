@@ -45,6 +45,9 @@ pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
         error,
     };
     let file = fs::File::open(path).map_err(read_error)?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(LoadError::Directory { path: path.to_owned() });
+    }
     let mut bytes = Vec::new();
     file.take(MAX_COMPONENT.bytes() + 1)
         .read_to_end(&mut bytes)

@@ -133,10 +133,10 @@ impl LifecycleManager {
             tracing::warn!("{}: {warning}", path.display());
         }
         // A warning that is not repeated would be missed, so what had one is read again next time.
-        if let (Some(cache), true) = (&self.cache, warnings.is_empty()) {
-            if let Err(error) = cache.keep_metadata(&metadata, &docs) {
-                tracing::warn!(%error, "metadata is not kept for the next start");
-            }
+        if let (Some(cache), true) = (&self.cache, warnings.is_empty())
+            && let Err(error) = cache.keep_metadata(&metadata, &docs)
+        {
+            tracing::warn!(%error, "metadata is not kept for the next start");
         }
         Ok(metadata)
     }

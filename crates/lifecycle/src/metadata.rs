@@ -86,6 +86,8 @@ pub(crate) fn read(bytes: &[u8], digest: Digest, path: &Path, wit: &[SideWit]) -
         path: path.to_owned(),
         error,
     };
+    // A damaged file should not promise tools that it cannot have.
+    component2json::validate(bytes).map_err(failed)?;
     let (mut exports, warnings) = read_exports(bytes, None).map_err(failed)?;
     let mut warnings = warnings.0;
     if let Some(docs) = SideWit::docs(wit, &exports, &mut warnings) {

@@ -1,4 +1,5 @@
 //! The manager with real components: loading, naming, calling, unloading, and what is kept between runs.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as the tests do")]
 
 use std::path::{Path, PathBuf};
 

@@ -185,6 +185,12 @@ fn explain(line: &[u8], error: &serde_json::Error) -> Received {
         #[serde(default, deserialize_with = "present")]
         id: Option<Value>,
         method: Option<Value>,
+        jsonrpc: Option<Value>,
+    }
+    impl Envelope {
+        fn is_request(&self) -> bool {
+            matches!(&self.method, Some(Value::String(_))) && self.jsonrpc.as_ref().is_some_and(|version| version == "2.0")
+        }
     }
     // Unknown fields are skipped without recursion, so this reads also what nests too deep to be parsed.
     let envelope: Option<Envelope> = serde_json::from_slice(line).ok();
@@ -196,12 +202,18 @@ fn explain(line: &[u8], error: &serde_json::Error) -> Received {
             Some(Envelope {
                 id: None,
                 method: Some(Value::String(_)),
+                ..
             }),
             _,
         ) => Received::Ignored,
         (envelope, false) => Received::Wrong {
             id: envelope.as_ref().and_then(id),
             error: ErrorData::parse_error(format!("the message is not JSON that can be read: {error}"), None),
+        },
+        // All is well but for the parameters.
+        (Some(envelope), true) if envelope.is_request() && id(&envelope).is_some() => Received::Wrong {
+            id: id(&envelope),
+            error: ErrorData::invalid_params("the parameters must be an object", None),
         },
         (envelope, true) => {
             let problem = if line.starts_with(b"[") {

@@ -70,7 +70,7 @@ async fn run(
         .ok_or_else(|| wasmtime::format_err!("no such function"))?;
     let instance = program.instance.instantiate_async(&mut *store).await?;
     let func = instance
-        .get_func(&mut *store, &callable.index)
+        .get_func(&mut *store, callable.index)
         .ok_or_else(|| wasmtime::format_err!("no such function"))?;
 
     let max_output = usize::try_from(limits.max_output.bytes()).unwrap_or(usize::MAX);

@@ -1,4 +1,5 @@
 //! Calls of small components, written out here: what the pool, the limits and the two engines do.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as the tests do")]
 
 use std::sync::Arc;
 
