@@ -170,8 +170,9 @@ fn layer(name: &str) -> Option<u8> {
         .1
 }
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+/// Cargo runs tests in the folder of their package.
+fn root() -> PathBuf {
+    std::env::current_dir().unwrap()
 }
 
 fn run(program: &str, arguments: &[&str]) -> String {

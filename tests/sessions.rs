@@ -43,7 +43,7 @@ const VERSION: &str = "$VERSION";
 fn recorded_sessions_go_as_recorded() {
     let home = Home::new();
     let bless = std::env::var_os("BLESS").is_some();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/session");
+    let folder = Path::new("tests/session");
     let mut files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();

@@ -99,7 +99,7 @@ fn schema_faults(at: &str, schema: &Value, faults: &mut Vec<String>) {
 }
 
 fn files_of(folder: &str, extension: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let folder = Path::new("tests").join(folder);
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<_> = entries
         .filter(|path| path.extension().is_some_and(|found| found == extension))

@@ -16,9 +16,16 @@ use anyhow::{Context, Result, bail};
 use wit_component::{ComponentEncoder, StringEncoding};
 use wit_parser::Resolve;
 
-/// The folder with all test components.
+/// The folder with all test components: of the checkout that the caller stands in, as cargo's tests do, because two checkouts may
+/// share a target directory and with it this very binary; else of the one that this was compiled in.
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-components")
+    let here = std::env::current_dir().unwrap_or_default();
+    let beside = here.ancestors().map(|folder| folder.join("test-components"));
+    let compiled_in = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test-components");
+    beside
+        .into_iter()
+        .find(|folder| folder.join("manifest.json").is_file())
+        .unwrap_or_else(compiled_in)
 }
 
 /// Names of all components that can be had without a further toolchain, sorted.
