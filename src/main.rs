@@ -1,4 +1,4 @@
-//! `host`: serve any WebAssembly component's exports as MCP tools.
+//! `host`: serve any WebAssembly component's exports, and the commands of any compiled program, as MCP tools.
 //!
 //! Parses the command line, calls a crate, prints. Exit code 0 is success, 1 a tool that failed, 2 a wrong command line or a file
 //! that cannot be used.
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Serve any WebAssembly component's exports as MCP tools, in a sandbox that grants nothing by default.
+/// Serve the functions of any WebAssembly component, or the commands of any program, as MCP tools, in a sandbox that grants nothing by default.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
@@ -27,6 +27,7 @@ enum Command {
     Serve(commands::serve::Serve),
     Tools(commands::tools::Tools),
     Inspect(commands::inspect::Inspect),
+    Describe(commands::describe::Describe),
     EmbedDocs(commands::embed_docs::EmbedDocs),
     Call(commands::call::Call),
 }
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Tools(tools) => tools.run(),
         Command::Inspect(inspect) => inspect.run(),
+        Command::Describe(describe) => describe.run(),
         Command::EmbedDocs(embed_docs) => embed_docs.run(),
         Command::Call(call) => call.run(),
     };

@@ -1,12 +1,14 @@
 //! Options that several commands share.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use anyhow::Context;
-use clap::Args;
+use anyhow::{Context, bail};
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
+use command2json::{Offer, Patterns};
 use component2json::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME};
-use lifecycle::{Config, LifecycleManager, expand};
-use policy::{ByteSize, Limits, Timeout};
+use lifecycle::{Config, ConfigFile, LifecycleManager, default_home, expand};
+use policy::{Access, ByteSize, Directory, DirectoryGrant, Grants, Limits, Timeout};
 
 /// How components are found and described.
 #[derive(Args)]
@@ -17,6 +19,131 @@ pub(crate) struct LoadOptions {
     /// The longest tool name; longer ones are shortened
     #[arg(long, value_name = "CHARS", default_value_t = DEFAULT_MAX_TOOL_NAME, value_parser = max_name)]
     max_name: usize,
+    /// The config file, instead of the one in `$HOST_HOME`
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    offer: OfferOptions,
+}
+
+/// Which commands of a program are offered, and in which form.
+#[derive(Args)]
+#[command(next_help_heading = "Options for programs")]
+struct OfferOptions {
+    /// Offer only the commands that match, as in `get *`; or all but those, as in `!delete *`; can be repeated
+    #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
+    commands: Vec<String>,
+    /// Offer only the flags that match, or all but those, as in `!token`; can be repeated
+    #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
+    flags: Vec<String>,
+    /// Offer one tool for each program, with the command as an argument
+    #[arg(long)]
+    bundle: bool,
+    /// Put flags and positionals side by side in the input of a tool
+    #[arg(long, conflicts_with = "bundle")]
+    flat: bool,
+}
+
+impl OfferOptions {
+    fn offer(&self) -> Offer {
+        Offer {
+            commands: Patterns::from(self.commands.clone()),
+            flags: Patterns::from(self.flags.clone()),
+            bundle: self.bundle,
+            flat: self.flat,
+            ..Offer::default()
+        }
+    }
+}
+
+/// What guests may use, in the order in which it was granted: the first directory is the working directory.
+///
+/// Written out by hand, because a derived parser forgets the order between two options.
+pub(crate) struct GrantOptions(Vec<DirectoryGrant>);
+
+const DIRECTORY_OPTIONS: [(&str, Access, &str); 2] = [
+    (
+        "allow-read",
+        Access::Read,
+        "Let guests read a directory, under its own path or as GUEST; the first one is the working directory",
+    ),
+    (
+        "allow-write",
+        Access::Write,
+        "Let guests read and write a directory, likewise",
+    ),
+];
+
+impl Args for GrantOptions {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        DIRECTORY_OPTIONS.iter().fold(command, |command, (name, _, help)| {
+            let arg = Arg::new(*name)
+                .long(*name)
+                .value_name("DIR[:GUEST]")
+                .help(*help)
+                .help_heading("Grants");
+            command.arg(arg.action(ArgAction::Append).value_parser(value_parser!(Directory)))
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for GrantOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut found = Vec::new();
+        for (name, access, _) in DIRECTORY_OPTIONS {
+            let directories = matches.get_many::<Directory>(name).into_iter().flatten().cloned();
+            let places = matches.indices_of(name).into_iter().flatten();
+            let grant = |directory| DirectoryGrant { directory, access };
+            found.extend(places.zip(directories.map(grant)));
+        }
+        found.sort_by_key(|(place, _)| *place);
+        Ok(Self(found.into_iter().map(|(_, grant)| grant).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl GrantOptions {
+    /// The grants, with every directory under its absolute path. One that is no directory is refused now, not at the first call.
+    pub(crate) fn grants(&self) -> anyhow::Result<Grants> {
+        let mut grants = Grants::default();
+        for DirectoryGrant { directory, access } in &self.0 {
+            let host = directory
+                .host
+                .canonicalize()
+                .with_context(|| format!("the directory `{}` cannot be granted", directory.host.display()))?;
+            if !host.is_dir() {
+                bail!(
+                    "`{}` cannot be granted: it is no directory\nhint: grant the directory that it is in",
+                    directory.host.display()
+                );
+            }
+            let directory = directory.clone().with_host(host);
+            let guest = directory.guest_path();
+            match grants
+                .directories
+                .iter_mut()
+                .find(|known| known.directory.guest_path() == guest)
+            {
+                Some(known) if known.directory.host == directory.host => known.access = known.access.max(*access),
+                Some(_) => bail!(
+                    "two different directories are granted as `{guest}`\nhint: give one of them another path with `DIR:GUEST`"
+                ),
+                None => grants.directories.push(DirectoryGrant {
+                    directory,
+                    access: *access,
+                }),
+            }
+        }
+        Ok(grants)
+    }
 }
 
 /// What a call may use up.
@@ -52,15 +179,25 @@ impl LimitOptions {
 }
 
 impl LoadOptions {
-    /// A manager with these files loaded. A file that was named must load; one that merely lies in a directory may not.
-    pub(crate) fn load(&self, files: &[PathBuf], limits: Limits) -> anyhow::Result<LifecycleManager> {
+    /// A manager with nothing loaded yet.
+    pub(crate) fn manager(&self, limits: Limits, grants: Grants) -> anyhow::Result<LifecycleManager> {
+        let home = default_home();
+        let file = ConfigFile::load(self.config.as_deref(), home.as_deref())?;
         let config = Config {
             limits,
+            home,
             max_name: self.max_name,
             wit: self.wit.clone(),
-            ..Config::default()
+            grants: Arc::new(grants),
+            offer: self.offer.offer(),
+            components: file.components,
         };
-        let manager = LifecycleManager::new(config).context("the host could not start")?;
+        LifecycleManager::new(config).context("the host could not start")
+    }
+
+    /// A manager with these files loaded. A file that was named must load; one that merely lies in a directory may not.
+    pub(crate) fn load(&self, files: &[PathBuf], limits: Limits, grants: Grants) -> anyhow::Result<LifecycleManager> {
+        let manager = self.manager(limits, grants)?;
         for path in files {
             let found = expand(path)?;
             let mut problems = Vec::new();

@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 
-/// Prints a line to stdout. A reader that has gone away (`host tools x | head -1`) is no error.
+/// Prints a line to stdout.
 pub(crate) fn line(text: &str) -> anyhow::Result<()> {
+    bytes(format!("{text}\n").as_bytes())
+}
+
+/// Prints bytes to stdout as they are. A reader that has gone away (`host tools x | head -1`) is no error.
+pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.write_all(b"\n"))
-        .and_then(|()| stdout.flush())
-    {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => Ok(result?),
     }

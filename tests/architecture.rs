@@ -14,6 +14,7 @@ const LAYERS: &[(&str, Option<u8>)] = &[
     ("mcp-server", Some(5)),
     ("lifecycle", Some(4)),
     ("sandbox", Some(3)),
+    ("command2json", Some(3)),
     ("component2json", Some(2)),
     ("policy", Some(2)),
     ("structured-output", Some(1)),
@@ -21,7 +22,7 @@ const LAYERS: &[(&str, Option<u8>)] = &[
 ];
 
 /// Crates that only compute: they know no runtime and no protocol, not even through what they depend on.
-const PURE: &[&str] = &["component2json", "policy", "structured-output"];
+const PURE: &[&str] = &["command2json", "component2json", "policy", "structured-output"];
 
 #[test]
 fn dependencies_point_downwards() {

@@ -1,26 +1,27 @@
-//! `host inspect`: what a component is, without running it.
+//! `host inspect`: what a component is. Of a program only the help is run, in the empty sandbox.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use lifecycle::Inspection;
+use lifecycle::{Inspection, Interface, Plan, Source, Tool};
+use policy::{Grants, Limits};
 use serde::Serialize;
 
+use crate::options::LoadOptions;
 use crate::output;
 
-/// Show what a component exports, imports and would need
+/// Show what a component or program offers, imports and would need
 #[derive(Args)]
 pub(crate) struct Inspect {
-    /// The component (`.wasm` or `.wat`)
+    /// The component or program (`.wasm` or `.wat`)
     component: PathBuf,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// A WIT file or folder with docs for the component, instead of the one beside it
-    #[arg(long, value_name = "PATH")]
-    wit: Option<PathBuf>,
+    #[command(flatten)]
+    load: LoadOptions,
 }
 
 /// What `--json` prints. Wire contract: keys are only ever added.
@@ -30,13 +31,20 @@ struct Report {
     path: PathBuf,
     sha256: String,
     size: u64,
+    kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     docs: Option<String>,
+    /// Where the commands of a program are known from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands_from: Option<Source>,
+    /// The functions, or the commands, that are tools.
     exports: Vec<Export>,
     left_out: Vec<LeftOut>,
     imports: Vec<String>,
     unknown_imports: Vec<String>,
     may_need: Vec<Need>,
+    /// What was noticed when a program was asked for its help.
+    notes: Vec<String>,
     warnings: Vec<String>,
 }
 
@@ -65,7 +73,8 @@ struct Need {
 
 impl Inspect {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let report = Report::new(lifecycle::inspect(&self.component, self.wit.as_deref())?);
+        let manager = self.load.manager(Limits::default(), Grants::default())?;
+        let report = Report::new(manager.inspect(&self.component)?);
         if self.json {
             output::line(&serde_json::to_string_pretty(&report)?)?;
         } else {
@@ -77,26 +86,27 @@ impl Inspect {
 
 impl Report {
     fn new(inspection: Inspection) -> Self {
-        let exports = &inspection.exports;
+        let interface = &inspection.interface;
+        let exports = interface.exports();
+        let program = match interface {
+            Interface::Program(program) => Some(program),
+            Interface::Functions { .. } => None,
+        };
+        let world = exports.scopes.iter().find(|scope| scope.interface.is_none());
         Self {
             sha256: inspection.digest.to_string(),
             size: inspection.size,
-            docs: exports
-                .scopes
-                .iter()
-                .find(|scope| scope.interface.is_none())
-                .map(|scope| scope.docs.clone()),
-            exports: exports
-                .functions
-                .iter()
-                .zip(&inspection.tools)
-                .map(|(function, tool)| Export {
-                    tool: tool.name.to_string(),
-                    export: function.export.to_string(),
-                    signature: function.signature(),
-                    docs: function.docs.clone(),
-                })
-                .collect(),
+            kind: match program {
+                None => "component",
+                Some(program) if program.is_module => "program (core module)",
+                Some(_) => "program (component)",
+            },
+            docs: match program {
+                None => world.map(|scope| scope.docs.clone()),
+                Some(program) => program.command.summary.clone(),
+            },
+            commands_from: program.map(|program| program.source),
+            exports: inspection.tools.iter().filter_map(Export::new).collect(),
             left_out: exports
                 .left_out
                 .iter()
@@ -105,12 +115,10 @@ impl Report {
                     reason: out.reason.clone(),
                 })
                 .collect(),
-            unknown_imports: sandbox::unknown_imports(&exports.imports)
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            unknown_imports: interface.unknown_imports().into_iter().map(str::to_owned).collect(),
             may_need: needs(&exports.imports),
             imports: exports.imports.clone(),
+            notes: program.map(|program| program.notes.clone()).unwrap_or_default(),
             warnings: inspection.warnings,
             path: inspection.path,
         }
@@ -127,6 +135,10 @@ impl Report {
         writeln!(text, "{}", self.path.display())?;
         writeln!(text, "  size    {} bytes{}", self.size, approximate(self.size))?;
         writeln!(text, "  sha256  {}", self.sha256)?;
+        writeln!(text, "  kind    {}", self.kind)?;
+        if let Some(source) = self.commands_from {
+            writeln!(text, "  tools   {}", in_words(source))?;
+        }
         if let Some(docs) = &self.docs {
             writeln!(text, "\n{}", indented(docs, 2))?;
         }
@@ -160,6 +172,9 @@ impl Report {
         for need in &self.may_need {
             writeln!(text, "  {} (imports {})", need.capability, need.because)?;
         }
+        for note in &self.notes {
+            writeln!(text, "\nnote: {note}")?;
+        }
         for warning in &self.warnings {
             writeln!(text, "\nwarning: {warning}")?;
         }
@@ -167,9 +182,40 @@ impl Report {
     }
 }
 
+impl Export {
+    fn new(tool: &Tool) -> Option<Self> {
+        let name = tool.definition.name.to_string();
+        Some(match tool.plan()? {
+            Plan::Function(function) => Self {
+                tool: name,
+                export: function.export.to_string(),
+                signature: function.signature(),
+                docs: function.docs.clone(),
+            },
+            Plan::Command(target) => Self {
+                tool: name,
+                export: target.plans().iter().map(|plan| plan.name()).collect::<Vec<_>>().join(", "),
+                signature: target.plans().iter().map(|plan| plan.usage()).collect::<Vec<_>>().join("; "),
+                docs: tool.definition.description.lines().next().map(str::to_owned),
+            },
+        })
+    }
+}
+
+fn in_words(source: Source) -> &'static str {
+    match source {
+        Source::Help => "from its help",
+        Source::Description => "from its description",
+        Source::Both => "from its help and its description",
+        Source::Nothing => "nothing is known of its commands",
+    }
+}
+
 /// What the imports would let a component ask for. That it imports something does not mean that it uses it.
 fn needs(imports: &[String]) -> Vec<Need> {
-    const CAPABILITIES: [(&str, &str); 5] = [
+    const CAPABILITIES: [(&str, &str); 7] = [
+        ("wasi_snapshot_preview1.path_open", "files"),
+        ("wasi_snapshot_preview1.environ_get", "environment variables"),
         ("wasi:filesystem/preopens", "files"),
         ("wasi:http/outgoing-handler", "network"),
         ("wasi:http/client", "network"),

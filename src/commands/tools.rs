@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use policy::{Grants, Limits};
 use serde_json::json;
 
 use crate::options::LoadOptions;
@@ -13,7 +14,7 @@ use crate::output;
 /// Print the tool definitions that `serve` would offer
 #[derive(Args)]
 pub(crate) struct Tools {
-    /// Components (`.wasm` or `.wat`), or directories of them
+    /// Components or programs (`.wasm` or `.wat`), or directories of them
     #[arg(required = true, value_name = "COMPONENT")]
     components: Vec<PathBuf>,
     /// Write to a file instead of stdout
@@ -25,7 +26,7 @@ pub(crate) struct Tools {
 
 impl Tools {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let manager = self.load.load(&self.components, policy::Limits::default())?;
+        let manager = self.load.load(&self.components, Limits::default(), Grants::default())?;
         let tools: Vec<_> = manager.tools().iter().map(|tool| json!(tool.definition)).collect();
         let text = serde_json::to_string_pretty(&json!({ "tools": tools }))?;
         match &self.output {

@@ -60,6 +60,13 @@ pub struct ArgumentError {
 }
 
 impl ArgumentErrors {
+    /// All mistakes that were found; those beyond what anybody would read are counted.
+    pub fn new(mut found: Vec<ArgumentError>) -> Self {
+        let more = found.len().saturating_sub(MAX_LISTED);
+        found.truncate(MAX_LISTED);
+        Self { listed: found, more }
+    }
+
     pub fn listed(&self) -> &[ArgumentError] {
         &self.listed
     }

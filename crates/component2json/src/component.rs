@@ -8,6 +8,7 @@ use wit_parser::decoding::{DecodedWasm, decode};
 use wit_parser::{Handle, InterfaceId, Resolve, TypeDefKind, TypeId, TypeOwner, World, WorldItem, WorldKey};
 
 use crate::docs::{self, Docs, Layers, Scope};
+use crate::names::NameParts;
 use crate::schema::{self, MAX_NODES};
 use crate::sections::Section;
 use crate::types::{Case, ExportName, Field, Function, Kind, Label, Type, TypeDef, TypeRef};
@@ -26,7 +27,7 @@ const MAX_ALIAS_COPIES: usize = 20_000;
 const MAX_NAME_CHARS: usize = 200;
 
 /// What a component exports, read once.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Exports {
     /// Functions that can be called, in the order of the component.
     #[serde(with = "crate::wire")]
@@ -37,6 +38,9 @@ pub struct Exports {
     pub imports: Vec<String>,
     /// What the world and the interfaces say about themselves.
     pub scopes: Vec<ScopeDocs>,
+    /// The export that makes it a program, as `wasi:cli/run@0.2.0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// Whether the component needs an engine with component-model concurrency: it has `async` functions, streams, futures, or
     /// imports of WASI 0.3.
     pub needs_concurrency: bool,
@@ -85,6 +89,7 @@ pub fn read_exports(bytes: &[u8], given: Option<&Docs>) -> Result<(Exports, Warn
             .map(|(key, _)| resolve.name_world_key(key))
             .collect(),
         scopes: Vec::new(),
+        run: None,
         needs_concurrency: needs_concurrency(&resolve, world),
     };
     let mut types = TypeBuilder::new(&resolve, &docs);
@@ -98,6 +103,9 @@ pub fn read_exports(bytes: &[u8], given: Option<&Docs>) -> Result<(Exports, Warn
                 let Some(interface) = resolve.interfaces.get(*id) else {
                     continue;
                 };
+                if name.starts_with("wasi:cli/run@") {
+                    exports.run = Some(name.clone());
+                }
                 if let Some(reason) = toolchain_interface(key, &name) {
                     exports.leave_out(&name, reason);
                     continue;
@@ -166,6 +174,12 @@ fn carried_docs(bytes: &[u8], warnings: &mut Warnings) -> Result<[Docs; 2], Erro
 }
 
 impl Exports {
+    /// What the names of the tools are made of, in the order of the functions.
+    pub fn name_parts(&self) -> Vec<NameParts> {
+        let exports: Vec<_> = self.functions.iter().map(|function| function.export.clone()).collect();
+        NameParts::of_exports(&exports)
+    }
+
     fn add_scope(&mut self, interface: Option<&str>, scope: &Scope) {
         if let Some(docs) = scope.docs.clone() {
             self.scopes.push(ScopeDocs {

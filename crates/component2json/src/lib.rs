@@ -22,12 +22,12 @@ mod wire;
 pub use arguments::{Argument, ArgumentError, ArgumentErrors, json_to_arguments, json_to_vals, nearest_first};
 pub use component::{Exports, LeftOut, ScopeDocs, Warnings, interface_names, read_exports};
 pub use docs::{Docs, DocsError, SECTION_NAME as DOCS_SECTION, clean as clean_text};
-pub use names::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME, ToolName, snake_case, tool_names};
+pub use names::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME, NameParts, ToolName, camel_case, property_key, snake_case, tool_names};
 pub use results::{ResultError, Returned, create_placeholder_results, returned_to_json, vals_to_json};
 pub use schema::{Direction, input_schema, output_schema, type_to_json_schema};
-pub use sections::{FileKind, core_exports, file_kind};
+pub use sections::{FileKind, core_exports, core_imports, custom_section, file_kind, with_custom_section};
 pub use text::{UnknownParameter, argument_from_text};
-pub use tools::{ToolMetadata, component_exports_to_json_schema, component_exports_to_tools, describe};
+pub use tools::{ToolAnnotations, ToolMetadata, component_exports_to_json_schema, component_exports_to_tools, describe};
 pub use types::{Case, ExportName, Field, Function, FunctionDef, Kind, Label, Type, TypeDef, TypeRef, wit_text};
 
 /// Why bytes are no component that can be served.
@@ -52,5 +52,5 @@ pub fn validate(component: &[u8]) -> Result<(), Error> {
 
 /// The component with these docs in it, so that it carries them wherever it goes.
 pub fn embed_docs(component: &[u8], docs: &Docs) -> Result<Vec<u8>, Error> {
-    sections::with(component, docs::SECTION_NAME, &docs.to_section()?)
+    sections::with_custom_section(component, docs::SECTION_NAME, &docs.to_section()?)
 }

@@ -68,7 +68,7 @@ pub fn snake_case(name: &str) -> String {
 }
 
 /// `file-name` → `fileName`.
-pub(crate) fn camel_case(name: &str) -> String {
+pub fn camel_case(name: &str) -> String {
     let mut upper = false;
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
@@ -83,7 +83,7 @@ pub(crate) fn camel_case(name: &str) -> String {
 }
 
 /// The JSON key of a field or parameter.
-pub(crate) fn property_key(name: &str) -> String {
+pub fn property_key(name: &str) -> String {
     shorten(&snake_case(name), name, MAX_PROPERTY_KEY)
 }
 
@@ -108,18 +108,74 @@ fn without_mark(function: &str) -> &str {
         .map_or(function, |(_, name)| name)
 }
 
-/// Names for all functions of one component, in order, unique among themselves and unlike any that is `taken`.
+/// What a tool's name is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameParts {
+    all: Vec<String>,
+    /// How many leading ones may go. For functions these are the namespace and the package: what is left still says which interface
+    /// it is.
+    droppable: usize,
+    /// What no other tool of the component has.
+    whole: String,
+}
+
+impl NameParts {
+    /// For a command of a program: `[git, remote, add]` → `git_remote_add`.
+    pub fn of_path(path: &[String]) -> Self {
+        Self {
+            all: path.iter().map(|part| snake_case(part)).collect(),
+            droppable: path.len().saturating_sub(1),
+            whole: path.join(" "),
+        }
+    }
+
+    /// For the functions of one component. The version of a package is a part only where a name would not be unique without it.
+    pub fn of_exports(exports: &[ExportName]) -> Vec<Self> {
+        let mut versions: BTreeMap<(String, &str), usize> = BTreeMap::new();
+        let split: Vec<_> = exports.iter().map(|export| (split_interface(export), export)).collect();
+        for ((parts, _), export) in &split {
+            *versions.entry((parts.join("/"), &export.function)).or_default() += 1;
+        }
+        split
+            .iter()
+            .map(|((parts, version), export)| {
+                let count = versions.get(&(parts.join("/"), export.function.as_str()));
+                let version = version.as_ref().filter(|_| count.is_some_and(|count| *count > 1));
+                let function = snake_case(without_mark(&export.function));
+                Self {
+                    all: parts
+                        .iter()
+                        .chain(version)
+                        .map(|part| snake_case(part))
+                        .chain([function])
+                        .collect(),
+                    droppable: parts.len().saturating_sub(1),
+                    whole: export.to_string(),
+                }
+            })
+            .collect()
+    }
+}
+
+/// Names for all tools of one component, in order, unique among themselves and unlike any that is `taken`.
 ///
-/// A name is the parts of the export joined (`example:math/calculator.add-one` → `example_math_calculator_add_one`). One that
-/// is too long loses its namespace, then its package, where what is left is still unique; then it is cut and marked with a hash
-/// of the whole export. Given a `prefix` every name starts with it.
-pub fn tool_names(exports: &[ExportName], prefix: Option<&str>, max: usize, taken: &HashSet<ToolName>) -> Vec<ToolName> {
-    let parts = parts_of(exports);
-    let full: Vec<String> = parts.iter().map(|parts| join(prefix, &parts.all)).collect();
+/// A name is its parts joined (`example:math/calculator.add-one` → `example_math_calculator_add_one`). One that is too long
+/// loses its leading parts, where what is left is still unique; then it is cut and marked with a hash of the whole. Given a `prefix`
+/// every name starts with it.
+pub fn tool_names(tools: &[NameParts], prefix: Option<&str>, max: usize, taken: &HashSet<ToolName>) -> Vec<ToolName> {
+    let full: Vec<String> = tools.iter().map(|parts| join(prefix, &parts.all)).collect();
     let all_full: HashSet<&String> = full.iter().collect();
     let mut used = taken.clone();
-    let mut names = Vec::with_capacity(exports.len());
-    for ((export, Parts { all: parts, droppable }), full) in exports.iter().zip(&parts).zip(&full) {
+    let mut names = Vec::with_capacity(tools.len());
+    for (
+        NameParts {
+            all: parts,
+            droppable,
+            whole,
+        },
+        full,
+    ) in tools.iter().zip(&full)
+    {
         let free = |name: &String| name.len() <= max && !used.contains(&ToolName(name.clone()));
         let shorter = || {
             (1..=*droppable)
@@ -130,51 +186,15 @@ pub fn tool_names(exports: &[ExportName], prefix: Option<&str>, max: usize, take
         let name = if free(full) {
             full.clone()
         } else if full.len() > max {
-            shorter().unwrap_or_else(|| marked(&stem(prefix, parts, *droppable, max), &export.to_string(), max, &used))
+            shorter().unwrap_or_else(|| marked(&stem(prefix, parts, *droppable, max), whole, max, &used))
         } else {
-            marked(full, &export.to_string(), max, &used)
+            marked(full, whole, max, &used)
         };
         let name = ToolName(name);
         used.insert(name.clone());
         names.push(name);
     }
     names
-}
-
-/// What a tool's name is made of.
-struct Parts {
-    all: Vec<String>,
-    /// How many leading ones may go. These are the namespace and the package: what is left still says which interface it is.
-    droppable: usize,
-}
-
-/// The parts of each export's name, with the package's version only where the name would not be unique without it.
-fn parts_of(exports: &[ExportName]) -> Vec<Parts> {
-    let mut versions: BTreeMap<(String, &str), usize> = BTreeMap::new();
-    let split: Vec<_> = exports
-        .iter()
-        .map(|export| (split_interface(export), export.function.as_str()))
-        .collect();
-    for ((parts, _), function) in &split {
-        *versions.entry((parts.join("/"), function)).or_default() += 1;
-    }
-    split
-        .iter()
-        .map(|((parts, version), function)| {
-            let ambiguous = versions.get(&(parts.join("/"), function)).is_some_and(|count| *count > 1);
-            let version = version.as_ref().filter(|_| ambiguous);
-            let function = snake_case(without_mark(function));
-            Parts {
-                all: parts
-                    .iter()
-                    .chain(version)
-                    .map(|part| snake_case(part))
-                    .chain([function])
-                    .collect(),
-                droppable: parts.len().saturating_sub(1),
-            }
-        })
-        .collect()
 }
 
 /// `example:math/calculator@0.1.0` → `[example, math, calculator]` and `0.1.0`.
@@ -270,7 +290,7 @@ mod tests {
 
     fn names(exports: &[&str], prefix: Option<&str>, max: usize) -> Vec<String> {
         let exports: Vec<_> = exports.iter().map(|text| export(text)).collect();
-        tool_names(&exports, prefix, max, &HashSet::new())
+        tool_names(&NameParts::of_exports(&exports), prefix, max, &HashSet::new())
             .into_iter()
             .map(|name| name.0)
             .collect()

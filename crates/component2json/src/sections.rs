@@ -38,6 +38,33 @@ pub fn core_exports(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
+/// What a core module imports, as `module.name`; as far as that can be read.
+pub fn core_imports(bytes: &[u8]) -> Vec<String> {
+    Parser::new(0)
+        .parse_all(bytes)
+        .map_while(Result::ok)
+        .filter_map(|payload| match payload {
+            Payload::ImportSection(imports) => {
+                let imports = imports.into_imports().map_while(Result::ok);
+                Some(imports.map(|import| format!("{}.{}", import.module, import.name)))
+            }
+            _ => None,
+        })
+        .flatten()
+        .collect()
+}
+
+/// The data of the first custom section whose name is this, or ends with a dot and this.
+pub fn custom_section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let is_named =
+        |section: &Section<'_>| section.name == name || section.name.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
+    custom_sections(bytes)
+        .ok()?
+        .into_iter()
+        .find(is_named)
+        .map(|section| section.data)
+}
+
 /// A custom section of a component.
 pub(crate) struct Section<'a> {
     pub(crate) name: &'a str,
@@ -99,7 +126,7 @@ pub(crate) fn without<'a>(bytes: &'a [u8], names: &[&str]) -> Result<Cow<'a, [u8
 }
 
 /// The component with a custom section of that name at its end, in place of one it may have had.
-pub(crate) fn with(bytes: &[u8], name: &str, data: &[u8]) -> Result<Vec<u8>, Error> {
+pub fn with_custom_section(bytes: &[u8], name: &str, data: &[u8]) -> Result<Vec<u8>, Error> {
     let mut out = without(bytes, &[name])?.into_owned();
     CustomSection {
         name: name.into(),
@@ -140,8 +167,8 @@ mod tests {
                 .unwrap();
             assert!(custom_sections(&cut).unwrap().iter().all(|section| section.name != name));
         }
-        let once = with(&bytes, "ours", b"a").unwrap();
-        let twice = with(&once, "ours", b"b").unwrap();
+        let once = with_custom_section(&bytes, "ours", b"a").unwrap();
+        let twice = with_custom_section(&once, "ours", b"b").unwrap();
         assert_eq!(once.len(), twice.len());
         assert!(
             custom_sections(&twice)

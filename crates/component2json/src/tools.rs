@@ -24,12 +24,60 @@ pub struct ToolMetadata {
     /// In its envelope; none for a function that returns nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<ToolAnnotations>,
+}
+
+/// What a tool does to the world, as far as somebody said so. The keys are those of MCP.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolAnnotations {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+impl ToolAnnotations {
+    /// Takes over what others say.
+    pub fn update(&mut self, others: &Self) {
+        let others = others.clone();
+        self.title = others.title.or(self.title.take());
+        self.read_only_hint = others.read_only_hint.or(self.read_only_hint);
+        self.destructive_hint = others.destructive_hint.or(self.destructive_hint);
+        self.idempotent_hint = others.idempotent_hint.or(self.idempotent_hint);
+        self.open_world_hint = others.open_world_hint.or(self.open_world_hint);
+    }
+
+    /// What holds of a tool that does any one of several things: the worst of all, and nothing where one is not known.
+    pub fn of_all(all: &[Option<Self>]) -> Option<Self> {
+        let every = |hint: fn(&Self) -> Option<bool>, harmless: bool| -> Option<bool> {
+            let hints: Vec<Option<bool>> = all.iter().map(|one| one.as_ref().and_then(hint)).collect();
+            if hints.contains(&Some(!harmless)) {
+                return Some(!harmless);
+            }
+            hints.iter().all(Option::is_some).then_some(harmless)
+        };
+        let together = Self {
+            title: None,
+            read_only_hint: every(|one| one.read_only_hint, true),
+            destructive_hint: every(|one| one.destructive_hint, false),
+            idempotent_hint: every(|one| one.idempotent_hint, true),
+            open_world_hint: every(|one| one.open_world_hint, false),
+        };
+        (together != Self::default()).then_some(together)
+    }
 }
 
 /// The tools of a component, under the names they have when nothing else is loaded, in the order of its exports.
 pub fn component_exports_to_tools(exports: &Exports) -> Vec<ToolMetadata> {
-    let names: Vec<_> = exports.functions.iter().map(|function| function.export.clone()).collect();
-    let names = names::tool_names(&names, None, DEFAULT_MAX_TOOL_NAME, &HashSet::new());
+    let names = names::tool_names(&exports.name_parts(), None, DEFAULT_MAX_TOOL_NAME, &HashSet::new());
     exports
         .functions
         .iter()
@@ -56,6 +104,7 @@ pub fn describe(exports: &Exports, function: &Function, name: ToolName) -> ToolM
         description: description(exports, function),
         input_schema: schema::input_schema(function),
         output_schema: schema::output_schema(function),
+        annotations: None,
     }
 }
 

@@ -510,6 +510,7 @@ proptest! {
             functions: types.iter().chain(&types).map(echo).collect(),
             left_out: vec![],
             imports: vec![],
+            run: None,
             scopes: vec![],
             needs_concurrency: false,
         };
@@ -610,6 +611,7 @@ fn a_damaged_table_is_refused() {
         functions: vec![echo(&ty(Kind::List(ty(Kind::U32))))],
         left_out: vec![],
         imports: vec![],
+        run: None,
         scopes: vec![],
         needs_concurrency: false,
     };

@@ -8,7 +8,6 @@ use wit_parser::Resolve;
 
 use crate::error::LoadError;
 use crate::files;
-use crate::metadata::Digest;
 
 /// WIT of more files or bytes than this is not read: it would be no documentation.
 const MAX_FILES: usize = 1_000;
@@ -49,7 +48,7 @@ impl SideWit {
     }
 
     /// What the docs depend on: the texts of all the files. More than would be parsed is not read.
-    pub(crate) fn fingerprint(candidates: &[Self]) -> Digest {
+    pub(crate) fn fingerprint(candidates: &[Self]) -> Vec<u8> {
         let mut texts = Vec::new();
         let mut left = MAX_BYTES;
         for candidate in candidates {
@@ -64,7 +63,7 @@ impl SideWit {
                 }
             }
         }
-        Digest::of(&texts)
+        texts
     }
 
     /// The docs of the first candidate that describes the component. A wrong one is reported and passed over.

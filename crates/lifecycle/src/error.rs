@@ -26,13 +26,6 @@ pub enum LoadError {
          hint: build it as a component (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`"
     )]
     CoreModule { path: PathBuf },
-    #[error(
-        "`{path}` is a command-line program (it has a `_start`), and those are not served yet\n\
-         hint: export functions from a component instead"
-    )]
-    CommandModule { path: PathBuf },
-    #[error("`{path}` is a command-line program (`wasi:cli/run`), and those are not served yet\nhint: export functions instead")]
-    CommandComponent { path: PathBuf },
     #[error("`{path}`: {error}\nhint: if it was built or copied here, that may not have come to its end; do it again")]
     Component { path: PathBuf, error: component2json::Error },
     #[error(
@@ -44,6 +37,14 @@ pub enum LoadError {
     NoTools { path: PathBuf, reasons: String },
     #[error("there is no `.wasm` or `.wat` file in `{path}`\nhint: name a component, or a directory that has some")]
     NothingInDirectory { path: PathBuf },
+    #[error("`{path}` is a program, and nothing of it is left to be offered: {reason}")]
+    NoCommands { path: PathBuf, reason: &'static str },
+    #[error("`{path}` is no program: it has neither `wasi:cli/run` nor `_start`\nhint: `host inspect` shows what it exports")]
+    NoProgram { path: PathBuf },
+    #[error("`{path}` could not be written: {error}")]
+    Write { path: PathBuf, error: std::io::Error },
+    #[error("the description `{path}` cannot be used: {problem}")]
+    Description { path: PathBuf, problem: String },
 }
 
 /// Why a call has no result.

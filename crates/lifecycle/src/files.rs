@@ -38,7 +38,7 @@ pub fn expand(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     Ok(files)
 }
 
-/// The bytes of the component in a file; text is assembled.
+/// The bytes of the component in a file, or of the core module if that is a program; text is assembled.
 pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
     let read_error = |error| LoadError::Read {
         path: path.to_owned(),
@@ -71,7 +71,7 @@ pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
     }
     match file_kind(&bytes) {
         FileKind::Component => Ok(bytes),
-        FileKind::CoreModule if exports_start(&bytes) => Err(LoadError::CommandModule { path: path.to_owned() }),
+        FileKind::CoreModule if exports_start(&bytes) => Ok(bytes),
         FileKind::CoreModule => Err(LoadError::CoreModule { path: path.to_owned() }),
         FileKind::NotWasm => Err(LoadError::NotWasm {
             path: path.to_owned(),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A component's id: `[a-z0-9-]`, from the name of its file, never from what is inside it. Fit as a key, never used as a path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub struct ComponentId(String);
 
 /// Longer names are cut: an id becomes part of tool names.
@@ -16,7 +16,12 @@ impl ComponentId {
     /// The id of a component in this file: `./My Plugin_v2.wasm` → `my-plugin-v2`.
     pub fn from_file(path: &Path) -> Self {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
-        let text: String = stem
+        Self::from_name(&stem)
+    }
+
+    /// What a person calls it, in any spelling that gives the same id.
+    fn from_name(name: &str) -> Self {
+        let text: String = name
             .chars()
             .map(|c| {
                 if c.is_ascii_alphanumeric() {
@@ -42,6 +47,18 @@ impl ComponentId {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<String> for ComponentId {
+    fn from(name: String) -> Self {
+        Self::from_name(&name)
+    }
+}
+
+impl From<ComponentId> for String {
+    fn from(id: ComponentId) -> Self {
+        id.0
     }
 }
 

@@ -1,18 +1,20 @@
-//! What is known of a component without running it, and how it is kept.
+//! What is known of a component, and how it is kept.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use component2json::{Exports, ToolMetadata, component_exports_to_tools, read_exports};
+use component2json::{Exports, FileKind, ToolMetadata, component_exports_to_tools, core_imports, file_kind, read_exports};
+use sandbox::{unknown_imports, unknown_module_imports};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::commands::ProgramMetadata;
 use crate::docs::SideWit;
 use crate::error::LoadError;
-use crate::files;
+use crate::registry::Tool;
 
 /// Changes whenever what is kept changes its form or meaning; older metadata is then made anew.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The SHA-256 of some bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,20 +46,28 @@ pub struct Metadata {
     host: String,
     pub(crate) digest: Digest,
     pub(crate) size: u64,
-    pub(crate) exports: Exports,
-    /// The tools as they were made from the exports, under the names they have when nothing else is loaded.
-    pub(crate) tools: Vec<ToolMetadata>,
+    pub(crate) interface: Interface,
+}
+
+/// What can be called.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Interface {
+    Functions {
+        exports: Exports,
+        /// The tools as they were made from the exports, under the names they have when nothing else is loaded.
+        tools: Vec<ToolMetadata>,
+    },
+    Program(Box<ProgramMetadata>),
 }
 
 impl Metadata {
-    pub fn new(digest: Digest, size: u64, exports: Exports) -> Self {
+    pub fn new(digest: Digest, size: u64, interface: Interface) -> Self {
         Self {
             format: FORMAT,
             host: this_build(),
             digest,
             size,
-            tools: component_exports_to_tools(&exports),
-            exports,
+            interface,
         }
     }
 
@@ -80,43 +90,90 @@ fn this_build() -> String {
     }
 }
 
-/// Reads the exports of a component, with docs from beside it.
-pub(crate) fn read(bytes: &[u8], digest: Digest, path: &Path, wit: &[SideWit]) -> Result<(Metadata, Vec<String>), LoadError> {
-    let failed = |error| LoadError::Component {
-        path: path.to_owned(),
-        error,
-    };
-    // A damaged file should not promise tools that it cannot have.
-    component2json::validate(bytes).map_err(failed)?;
-    let (mut exports, warnings) = read_exports(bytes, None).map_err(failed)?;
-    let mut warnings = warnings.0;
-    if let Some(docs) = SideWit::docs(wit, &exports, &mut warnings) {
-        (exports, _) = read_exports(bytes, Some(&docs)).map_err(failed)?;
-    }
-    Ok((Metadata::new(digest, bytes.len() as u64, exports), warnings))
+/// What is in a file, before anything of it ran.
+pub(crate) enum Contents {
+    Functions(Exports),
+    Program { exports: Exports, is_module: bool },
 }
 
-/// Everything that can be said of a component without running it.
+impl Contents {
+    /// Reads a component, with docs from beside it, or a core module.
+    pub(crate) fn read(bytes: &[u8], path: &Path, wit: &[SideWit], warnings: &mut Vec<String>) -> Result<Self, LoadError> {
+        let failed = |error| LoadError::Component {
+            path: path.to_owned(),
+            error,
+        };
+        // A damaged file should not promise tools that it cannot have.
+        component2json::validate(bytes).map_err(failed)?;
+        if file_kind(bytes) == FileKind::CoreModule {
+            let exports = Exports {
+                imports: core_imports(bytes),
+                ..Exports::default()
+            };
+            return Ok(Self::Program {
+                exports,
+                is_module: true,
+            });
+        }
+        let (mut exports, found) = read_exports(bytes, None).map_err(failed)?;
+        warnings.extend(found.0);
+        if exports.functions.is_empty() && exports.run.is_some() {
+            return Ok(Self::Program {
+                exports,
+                is_module: false,
+            });
+        }
+        if let Some(docs) = SideWit::docs(wit, &exports, warnings) {
+            (exports, _) = read_exports(bytes, Some(&docs)).map_err(failed)?;
+        }
+        Ok(Self::Functions(exports))
+    }
+}
+
+impl Interface {
+    pub(crate) fn functions(exports: Exports) -> Self {
+        Self::Functions {
+            tools: component_exports_to_tools(&exports),
+            exports,
+        }
+    }
+
+    /// What the file exports and imports as WebAssembly.
+    pub fn exports(&self) -> &Exports {
+        match self {
+            Self::Functions { exports, .. } => exports,
+            Self::Program(program) => &program.exports,
+        }
+    }
+
+    /// What it says about itself as a whole.
+    pub(crate) fn about(&self) -> Option<&str> {
+        match self {
+            Self::Functions { exports, .. } => {
+                let world = exports.scopes.iter().find(|scope| scope.interface.is_none())?;
+                Some(&world.docs)
+            }
+            Self::Program(program) => program.command.summary.as_deref(),
+        }
+    }
+
+    /// The imports that nothing here implements.
+    pub fn unknown_imports(&self) -> Vec<&str> {
+        match self {
+            Self::Program(program) if program.is_module => unknown_module_imports(&program.exports.imports),
+            other => unknown_imports(&other.exports().imports),
+        }
+    }
+}
+
+/// Everything that can be said of a component: also of one that could not be served.
 #[derive(Debug)]
 pub struct Inspection {
     pub path: PathBuf,
     pub digest: Digest,
     pub size: u64,
-    pub exports: Exports,
-    pub tools: Vec<ToolMetadata>,
+    pub interface: Interface,
+    /// The tools that it has by itself.
+    pub tools: Vec<Tool>,
     pub warnings: Vec<String>,
-}
-
-/// Looks at a component without loading it: also one that could not be served.
-pub fn inspect(path: &Path, wit: Option<&Path>) -> Result<Inspection, LoadError> {
-    let bytes = files::read_component(path)?;
-    let (metadata, warnings) = read(&bytes, Digest::of(&bytes), path, &SideWit::candidates(path, wit))?;
-    Ok(Inspection {
-        path: path.to_owned(),
-        digest: metadata.digest,
-        size: metadata.size,
-        exports: metadata.exports,
-        tools: metadata.tools,
-        warnings,
-    })
 }

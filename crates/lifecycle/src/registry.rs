@@ -5,10 +5,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use component2json::{ExportName, Function, ToolMetadata, ToolName, nearest_first, tool_names};
+use command2json::{CommandTool, Offer, Target};
+use component2json::{Function, NameParts, ToolMetadata, ToolName, nearest_first, tool_names};
 
 use crate::id::ComponentId;
 use crate::manager::Loaded;
+use crate::metadata::Interface;
 
 /// Names of the tools with which an agent may manage the host. No component can take one.
 pub const RESERVED_NAMES: [&str; 7] = [
@@ -27,7 +29,22 @@ pub struct Tool {
     /// As clients see it: schemas in their canonical form.
     pub definition: ToolMetadata,
     pub(crate) component: Arc<Loaded>,
-    pub(crate) function: usize,
+    pub(crate) action: Action,
+}
+
+/// What a call does.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Calls the function with this index among the exports.
+    Function(usize),
+    Command(Box<Target>),
+}
+
+/// What arguments are read by.
+#[derive(Clone, Copy, Debug)]
+pub enum Plan<'a> {
+    Function(&'a Function),
+    Command(&'a Target),
 }
 
 impl Tool {
@@ -35,9 +52,64 @@ impl Tool {
         &self.component.id
     }
 
-    /// The plan that arguments are read by.
-    pub fn plan(&self) -> Option<&Function> {
-        self.component.metadata.exports.functions.get(self.function)
+    pub fn plan(&self) -> Option<Plan<'_>> {
+        match &self.action {
+            Action::Function(index) => {
+                let exports = self.component.metadata.interface.exports();
+                exports.functions.get(*index).map(Plan::Function)
+            }
+            Action::Command(target) => Some(Plan::Command(target)),
+        }
+    }
+}
+
+/// A tool that has no name yet.
+enum Nameless {
+    Function {
+        index: usize,
+        name: NameParts,
+        definition: ToolMetadata,
+    },
+    Command(CommandTool),
+}
+
+impl Nameless {
+    /// What a component offers.
+    fn all(component: &Loaded, offer: &Offer) -> Vec<Self> {
+        match &component.metadata.interface {
+            Interface::Functions { exports, tools } => exports
+                .name_parts()
+                .into_iter()
+                .zip(tools)
+                .enumerate()
+                .map(|(index, (name, tool))| Self::Function {
+                    index,
+                    name,
+                    definition: tool.clone(),
+                })
+                .collect(),
+            Interface::Program(program) => {
+                let (tools, warnings) = command2json::tools(&program.command, offer);
+                for warning in warnings {
+                    tracing::warn!("{}: {warning}", component.id);
+                }
+                tools.into_iter().map(Self::Command).collect()
+            }
+        }
+    }
+
+    fn name(&self) -> NameParts {
+        match self {
+            Self::Function { name, .. } => name.clone(),
+            Self::Command(tool) => tool.name.clone(),
+        }
+    }
+
+    fn named(self, name: ToolName) -> (ToolMetadata, Action) {
+        match self {
+            Self::Function { index, definition, .. } => (ToolMetadata { name, ..definition }, Action::Function(index)),
+            Self::Command(tool) => (tool.definition(name), Action::Command(Box::new(tool.target))),
+        }
     }
 }
 
@@ -70,19 +142,23 @@ impl Registry {
             .collect()
     }
 
-    /// The registry with one more component. A tool whose name is taken carries its component's id before it.
-    pub(crate) fn with(&self, component: Arc<Loaded>, max_name: usize) -> Self {
+    /// The registry with one more component.
+    pub(crate) fn with(&self, component: Arc<Loaded>, offer: &Offer, max_name: usize) -> Self {
         let mut registry = self.clone();
-        let exports: Vec<ExportName> = component
-            .metadata
-            .exports
-            .functions
-            .iter()
-            .map(|function| function.export.clone())
-            .collect();
-        let mut used: HashSet<ToolName> = registry.tools.keys().cloned().collect();
+        let tools = self.named(&component, offer, max_name);
+        let by_name = tools.into_iter().map(|tool| (tool.definition.name.clone(), Arc::new(tool)));
+        registry.tools.extend(by_name);
+        registry.components.push(component);
+        registry
+    }
+
+    /// The tools that a component would have here, in its own order. One whose name is taken carries its component's id before it.
+    pub(crate) fn named(&self, component: &Arc<Loaded>, offer: &Offer, max_name: usize) -> Vec<Tool> {
+        let tools = Nameless::all(component, offer);
+        let parts: Vec<NameParts> = tools.iter().map(Nameless::name).collect();
+        let mut used: HashSet<ToolName> = self.tools.keys().cloned().collect();
         used.extend(RESERVED_NAMES.iter().filter_map(|name| ToolName::parse(name)));
-        let plain = tool_names(&exports, None, max_name, &HashSet::new());
+        let plain = tool_names(&parts, None, max_name, &HashSet::new());
         let collides: Vec<bool> = plain.iter().map(|name| used.contains(name)).collect();
         // Names that stay must be known before others are chosen around them.
         used.extend(
@@ -92,34 +168,29 @@ impl Registry {
                 .filter(|(_, collides)| !**collides)
                 .map(|(name, _)| name.clone()),
         );
-        let names: Vec<ToolName> = plain
+        let names = plain
             .into_iter()
             .zip(collides)
-            .zip(&exports)
-            .flat_map(|((name, collides), export)| {
+            .zip(&parts)
+            .flat_map(|((name, collides), parts)| {
                 if !collides {
                     return vec![name];
                 }
-                let prefixed = tool_names(std::slice::from_ref(export), Some(component.id.as_str()), max_name, &used);
+                let prefixed = tool_names(std::slice::from_ref(parts), Some(component.id.as_str()), max_name, &used);
                 used.extend(prefixed.iter().cloned());
                 prefixed
-            })
-            .collect();
-        for (function, (name, raw)) in names.into_iter().zip(&component.metadata.tools).enumerate() {
-            let definition = ToolMetadata {
-                name: name.clone(),
-                output_schema: structured_output::canonicalize_output_schema(raw.output_schema.clone()),
-                ..raw.clone()
-            };
-            let tool = Tool {
+            });
+        let tool = |(name, tool): (ToolName, Nameless)| {
+            let (mut definition, action) = tool.named(name);
+            definition.output_schema = structured_output::canonicalize_output_schema(definition.output_schema);
+            Tool {
                 definition,
-                component: Arc::clone(&component),
-                function,
-            };
-            registry.tools.insert(name, Arc::new(tool));
-        }
-        registry.components.push(component);
-        registry
+                component: Arc::clone(component),
+                action,
+            }
+        };
+        let names: Vec<ToolName> = names.collect();
+        names.into_iter().zip(tools).map(tool).collect()
     }
 
     /// The registry without a component. The others keep the names that they have.

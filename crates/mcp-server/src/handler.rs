@@ -9,7 +9,7 @@ use rmcp::model::{
     ConstString, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, InitializeResult, JsonObject,
     ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
     ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig, Tool,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -67,11 +67,13 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-/// What a function returned. The text is the same JSON as the structure: some clients show the model only the one or the other.
+/// What a call gave. The text of a function is the same JSON as the structure, because some clients show the model only the one or
+/// the other; that of a program is what it printed.
 fn succeeded(outcome: CallOutcome) -> CallToolResult {
-    let text = match &outcome.structured {
-        Some(structured) => structured.to_string(),
-        None => "done".to_owned(),
+    let text = match (outcome.text, &outcome.structured) {
+        (Some(text), _) => text,
+        (None, Some(structured)) => structured.to_string(),
+        (None, None) => "done".to_owned(),
     };
     let content = vec![ContentBlock::text(text)];
     let mut result = if outcome.is_error {
@@ -92,10 +94,24 @@ fn definition(tool: &LoadedTool) -> Tool {
     let name = definition.name.to_string();
     let wire =
         Tool::new(name, definition.description.clone(), object(&definition.input_schema)).with_title(definition.title.clone());
-    match &definition.output_schema {
+    let wire = match &definition.output_schema {
         Some(schema) => wire.with_raw_output_schema(object(schema)),
         None => wire,
+    };
+    match &definition.annotations {
+        Some(annotations) => wire.with_annotations(hints(annotations)),
+        None => wire,
     }
+}
+
+fn hints(annotations: &component2json::ToolAnnotations) -> ToolAnnotations {
+    let mut hints = ToolAnnotations::default();
+    hints.title = annotations.title.clone();
+    hints.read_only_hint = annotations.read_only_hint;
+    hints.destructive_hint = annotations.destructive_hint;
+    hints.idempotent_hint = annotations.idempotent_hint;
+    hints.open_world_hint = annotations.open_world_hint;
+    hints
 }
 
 /// Schemas are objects at their root, always.

@@ -4,10 +4,12 @@
 //! does no I/O: `sandbox` turns what is decided here into what a guest can do. Nothing here comes from a component.
 
 mod bytes;
+mod grants;
 mod limits;
 mod quantity;
 mod timeout;
 
 pub use bytes::{ByteSize, ByteSizeError};
+pub use grants::{Access, Directory, DirectoryError, DirectoryGrant, Grants};
 pub use limits::Limits;
 pub use timeout::{Timeout, TimeoutError};

@@ -11,40 +11,67 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-/// What is kept of each stream.
+/// What is kept of a stream that is for the log only.
 const KEPT: usize = 64 << 10;
 
 /// What a guest may hand over in one write.
 const WRITE: usize = 1 << 20;
 
 /// One captured stream; clones share it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Capture(Arc<Mutex<Captured>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Capture {
+    captured: Arc<Mutex<Captured>>,
+    room: usize,
+}
 
-#[derive(Debug, Default)]
-struct Captured {
-    text: Vec<u8>,
-    dropped: u64,
+/// What a guest printed to one stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    pub bytes: Vec<u8>,
+    /// How many more bytes there were.
+    pub dropped: u64,
+}
+
+impl Default for Capture {
+    fn default() -> Self {
+        Self::with_room(KEPT)
+    }
 }
 
 impl Capture {
+    /// Keeps this many bytes.
+    pub(crate) fn with_room(room: usize) -> Self {
+        Self {
+            captured: Arc::default(),
+            room,
+        }
+    }
+
     fn push(&self, bytes: &[u8]) {
-        let mut captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = KEPT.saturating_sub(captured.text.len()).min(bytes.len());
+        let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = self.room.saturating_sub(captured.bytes.len()).min(bytes.len());
         let (kept, dropped) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
-        captured.text.extend_from_slice(kept);
+        captured.bytes.extend_from_slice(kept);
         captured.dropped += dropped.len() as u64;
+    }
+
+    /// All that was kept. The stream is empty afterwards.
+    pub(crate) fn take(&self) -> Captured {
+        std::mem::take(&mut self.captured.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What was printed, with a mark where it was cut; `None` if nothing was.
     pub(crate) fn text(&self) -> Option<String> {
-        let captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if captured.text.is_empty() {
+        let captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
+        if captured.bytes.is_empty() {
             return None;
         }
-        let mut text = String::from_utf8_lossy(&captured.text).into_owned();
-        if captured.dropped > 0 {
-            text.push_str(&format!("… [{} more bytes]", captured.dropped));
+        // No more is ever shown or logged of it.
+        let shown = captured.bytes.get(..KEPT).unwrap_or(&captured.bytes);
+        let mut text = String::from_utf8_lossy(shown).into_owned();
+        let more = captured.dropped + (captured.bytes.len() - shown.len()) as u64;
+        if more > 0 {
+            text.push_str(&format!("… [{more} more bytes]"));
         }
         Some(text)
     }

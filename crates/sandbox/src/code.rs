@@ -1,14 +1,14 @@
-//! Compiled code: made from a component's bytes, kept by the caller, mapped back, linked.
+//! Compiled code: made from the bytes of a component or a module, kept by the caller, mapped back, linked.
 
 use std::path::Path;
 
 use component2json::Exports;
-use wasmtime::Engine;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
+use wasmtime::{Engine, Module};
 
 use crate::Sandbox;
 use crate::bytes::{self, ByteCall};
-use crate::guest::Guest;
+use crate::guest::{Guest, ModuleGuest};
 
 /// Why a component cannot be made to run.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -27,6 +27,14 @@ impl CodeError {
     pub(crate) fn engine(error: wasmtime::Error) -> Self {
         Self::Engine(format!("{error:#}"))
     }
+
+    fn compile(error: wasmtime::Error) -> Self {
+        Self::Compile(format!("{error:#}"))
+    }
+
+    fn link(error: wasmtime::Error) -> Self {
+        Self::Link(format!("{error:#}"))
+    }
 }
 
 /// Names the engine that compiled code is for: version, settings and CPU. Code is never used by another.
@@ -39,8 +47,26 @@ impl CodeKey {
     }
 }
 
-/// A compiled component, in memory.
-pub struct Compiled(Component);
+/// What code is compiled from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeKind {
+    Component { concurrency: bool },
+    Module,
+}
+
+impl CodeKind {
+    pub(crate) fn concurrency(self) -> bool {
+        matches!(self, Self::Component { concurrency: true })
+    }
+}
+
+/// A compiled component or module, in memory.
+pub struct Compiled(Code);
+
+enum Code {
+    Component(Component),
+    Module(Module),
+}
 
 impl std::fmt::Debug for Compiled {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -51,11 +77,39 @@ impl std::fmt::Debug for Compiled {
 impl Compiled {
     /// The code in the form that [`Sandbox::map`] takes.
     pub fn code(&self) -> Result<Vec<u8>, CodeError> {
-        self.0.serialize().map_err(|error| CodeError::Compile(format!("{error:#}")))
+        let code = match &self.0 {
+            Code::Component(component) => component.serialize(),
+            Code::Module(module) => module.serialize(),
+        };
+        code.map_err(CodeError::compile)
     }
 }
 
-/// A component that is ready to be called.
+/// A program with a `main` that is ready to be run.
+pub struct Executable(pub(crate) Main);
+
+pub(crate) enum Main {
+    Component {
+        instance: InstancePre<Guest>,
+        run: ComponentExportIndex,
+        concurrency: bool,
+    },
+    Module(wasmtime::InstancePre<ModuleGuest>),
+}
+
+impl Executable {
+    pub(crate) fn concurrency(&self) -> bool {
+        matches!(self.0, Main::Component { concurrency: true, .. })
+    }
+}
+
+impl std::fmt::Debug for Executable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Executable").finish_non_exhaustive()
+    }
+}
+
+/// A component whose functions are ready to be called.
 pub struct Program {
     pub(crate) instance: InstancePre<Guest>,
     pub(crate) functions: Vec<Callable>,
@@ -90,51 +144,77 @@ impl Program {
 }
 
 impl Sandbox {
-    /// The engine that code for this component has to be compiled for.
-    pub fn code_key(&self, exports: &Exports) -> Result<CodeKey, CodeError> {
+    /// The engine that code of this kind has to be compiled for.
+    pub fn code_key(&self, kind: CodeKind) -> Result<CodeKey, CodeError> {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
-        self.runtime(exports.needs_concurrency)?
+        self.runtime(kind.concurrency())?
             .engine
             .precompile_compatibility_hash()
             .hash(&mut hasher);
         Ok(CodeKey(format!("{:016x}", hasher.finish())))
     }
 
-    /// Compiles a component. This takes from milliseconds to many seconds: do it off the async threads.
-    pub fn compile(&self, component: &[u8], exports: &Exports) -> Result<Compiled, CodeError> {
-        let engine = &self.runtime(exports.needs_concurrency)?.engine;
-        let compiled = Component::from_binary(engine, component);
-        compiled
-            .map(Compiled)
-            .map_err(|error| CodeError::Compile(format!("{error:#}")))
+    /// Compiles a component or module. This takes from milliseconds to many seconds: do it off the async threads.
+    pub fn compile(&self, bytes: &[u8], kind: CodeKind) -> Result<Compiled, CodeError> {
+        let engine = &self.runtime(kind.concurrency())?.engine;
+        let code = match kind {
+            CodeKind::Component { .. } => Component::from_binary(engine, bytes).map(Code::Component),
+            CodeKind::Module => Module::from_binary(engine, bytes).map(Code::Module),
+        };
+        code.map(Compiled).map_err(CodeError::compile)
     }
 
-    /// Links what was compiled, for when there is no place to keep the code.
-    pub fn link_compiled(&self, compiled: &Compiled, exports: &Exports) -> Result<Program, CodeError> {
-        self.link(&compiled.0, exports)
-    }
-
-    /// Maps code that [`Compiled::code`] gave, and links it.
+    /// Maps code that [`Compiled::code`] gave.
     ///
     /// The file must be one that this program wrote, in a directory that only its user can write to, and must not change while
     /// the process lives: it becomes machine code of this process.
-    pub fn map(&self, code: &Path, exports: &Exports) -> Result<Program, CodeError> {
-        let engine = &self.runtime(exports.needs_concurrency)?.engine;
+    pub fn map(&self, file: &Path, kind: CodeKind) -> Result<Compiled, CodeError> {
+        let engine = &self.runtime(kind.concurrency())?.engine;
         #[expect(unsafe_code, reason = "mapping compiled code is the one way to start without compiling")]
         // SAFETY: `lifecycle::cache` hands out only files that it wrote itself and whose checksum it has just compared, under the key of
         // this very engine, in a directory that only this user can write to; it replaces files by renaming and never writes to one in
         // place.
-        let component = unsafe { Component::deserialize_file(engine, code) };
-        self.link(&component.map_err(|error| CodeError::Map(format!("{error:#}")))?, exports)
+        let code = unsafe {
+            match kind {
+                CodeKind::Component { .. } => Component::deserialize_file(engine, file).map(Code::Component),
+                CodeKind::Module => Module::deserialize_file(engine, file).map(Code::Module),
+            }
+        };
+        code.map(Compiled).map_err(|error| CodeError::Map(format!("{error:#}")))
     }
 
-    fn link(&self, component: &Component, exports: &Exports) -> Result<Program, CodeError> {
+    /// Makes the program of a component or module ready to be run.
+    pub fn link_executable(&self, compiled: &Compiled, kind: CodeKind, exports: &Exports) -> Result<Executable, CodeError> {
+        let runtime = self.runtime(kind.concurrency())?;
+        let main = match &compiled.0 {
+            Code::Module(module) => Main::Module(runtime.modules.instantiate_pre(module).map_err(CodeError::link)?),
+            Code::Component(component) => {
+                let interface = exports.run.as_deref().ok_or_else(|| missing("wasi:cli/run"))?;
+                let index = component
+                    .get_export_index(None, interface)
+                    .ok_or_else(|| missing(interface))?;
+                Main::Component {
+                    instance: runtime.linker.instantiate_pre(component).map_err(CodeError::link)?,
+                    run: component
+                        .get_export_index(Some(&index), "run")
+                        .ok_or_else(|| missing("run"))?,
+                    concurrency: kind.concurrency(),
+                }
+            }
+        };
+        Ok(Executable(main))
+    }
+
+    /// Makes the functions of a component ready to be called.
+    pub fn link(&self, compiled: &Compiled, exports: &Exports) -> Result<Program, CodeError> {
+        let Code::Component(component) = &compiled.0 else {
+            return Err(CodeError::Link(
+                "it is a core module, which has no typed functions".to_owned(),
+            ));
+        };
         let runtime = self.runtime(exports.needs_concurrency)?;
-        let instance = runtime
-            .linker
-            .instantiate_pre(component)
-            .map_err(|error| CodeError::Link(format!("{error:#}")))?;
+        let instance = runtime.linker.instantiate_pre(component).map_err(CodeError::link)?;
         let functions = exports
             .functions
             .iter()

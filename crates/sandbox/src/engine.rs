@@ -3,17 +3,21 @@
 use policy::Limits;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime_wasi::I32Exit;
 use wasmtime_wasi_config::WasiConfig;
 
 use crate::code::CodeError;
-use crate::guest::{Guest, MAX_TABLE_ELEMENTS};
+use crate::guest::{Guest, MAX_TABLE_ELEMENTS, ModuleGuest};
 use crate::http;
+use crate::imports::PREVIEW1;
 use crate::ticker::Ticker;
 
 /// An engine with everything linked that a guest may import.
 pub(crate) struct Runtime {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<Guest>,
+    /// For core modules that are programs.
+    pub(crate) modules: wasmtime::Linker<ModuleGuest>,
     pub(crate) ticker: Ticker,
 }
 
@@ -28,7 +32,13 @@ impl Runtime {
         let engine = engine(concurrency, limits)?;
         let linker = linker(&engine, concurrency).map_err(CodeError::engine)?;
         let ticker = Ticker::new(&engine).map_err(|error| CodeError::Engine(error.to_string()))?;
-        Ok(Self { engine, linker, ticker })
+        let modules = module_linker(&engine).map_err(CodeError::engine)?;
+        Ok(Self {
+            engine,
+            linker,
+            modules,
+            ticker,
+        })
     }
 }
 
@@ -99,5 +109,17 @@ fn linker(engine: &Engine, concurrency: bool) -> wasmtime::Result<Linker<Guest>>
         wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
     }
     http::bound_requests(&mut linker, concurrency)?;
+    Ok(linker)
+}
+
+/// What a core module may import: WASI as it was before components.
+fn module_linker(engine: &Engine) -> wasmtime::Result<wasmtime::Linker<ModuleGuest>> {
+    let mut linker = wasmtime::Linker::new(engine);
+    wasmtime_wasi::p1::add_to_linker_async(&mut linker, |guest: &mut ModuleGuest| &mut guest.wasi)?;
+    // wasmtime-wasi takes a code from 126 on for a mistake, but programs do exit with such codes.
+    linker.allow_shadowing(true);
+    linker.func_wrap(PREVIEW1, "proc_exit", |code: i32| -> wasmtime::Result<()> {
+        Err(I32Exit(code).into())
+    })?;
     Ok(linker)
 }

@@ -1,5 +1,7 @@
 //! How a call ends when it does not end well. Every message says what happened and what can be done about it.
 
+use std::path::PathBuf;
+
 use policy::{ByteSize, Timeout};
 
 use crate::code::CodeError;
@@ -21,6 +23,10 @@ pub enum CallError {
         "the component asked for {what}, which was not granted\nhint: nothing can be granted yet; the component has to do without"
     )]
     Denied { what: String },
+    #[error(
+        "the granted directory `{path}` cannot be opened: {error}\nhint: check the `--allow-read` or `--allow-write` that names it"
+    )]
+    Directory { path: PathBuf, error: String },
     #[error(transparent)]
     Code(#[from] CodeError),
     #[error("the host itself failed in this call; other calls are not affected. Please report this")]
@@ -29,6 +35,20 @@ pub enum CallError {
     Busy,
     #[error("the call was stopped")]
     Stopped,
-    #[error("{error}\nstderr of the component:\n{stderr}")]
-    WithStderr { error: Box<CallError>, stderr: String },
+    #[error("{error}\n{stream} of the component:\n{text}")]
+    WithOutput {
+        error: Box<CallError>,
+        stream: &'static str,
+        text: String,
+    },
+}
+
+impl CallError {
+    /// The error without what the guest printed.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::WithOutput { error, .. } => error.cause(),
+            other => other,
+        }
+    }
 }

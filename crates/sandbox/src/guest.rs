@@ -2,14 +2,17 @@
 
 use std::time::Instant;
 
-use policy::Limits;
+use policy::{Access, DirectoryGrant, Grants, Limits};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::p1::WasiP1Ctx;
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_config::WasiConfigVariables;
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
 use crate::capture::Capture;
+use crate::error::CallError;
 
 /// Open handles of all kinds that a guest may have at a time.
 const MAX_HANDLES: usize = 1_000;
@@ -20,30 +23,89 @@ const MAX_HEADERS: usize = 16 << 10;
 /// What is shown of a host that a guest asked for.
 const SHOWN_HOST: usize = 100;
 
+/// What is kept of what a program prints to its stderr.
+const MAX_STDERR: usize = 1 << 20;
+
 /// The largest table that a guest may have.
 pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
 
 /// What an element of a table costs us.
 const TABLE_ELEMENT: usize = size_of::<usize>();
 
-/// The data of a guest's store.
-pub(crate) struct Guest {
-    wasi: WasiCtx,
-    table: ResourceTable,
-    http: WasiHttpCtx,
-    pub(crate) config: WasiConfigVariables,
-    denials: Denials,
+/// What a program is started with.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// The name of the program first.
+    pub argv: Vec<String>,
+    pub env: Vec<(String, String)>,
+    /// What it can read; then comes the end of the file.
+    pub stdin: Vec<u8>,
+}
+
+/// What is watched of a guest while it runs.
+pub(crate) struct Watch {
     pub(crate) usage: Usage,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
     pub(crate) deadline: Instant,
 }
 
+impl Watch {
+    /// The guest's time starts now. What it prints is for the log.
+    fn new(limits: &Limits) -> Self {
+        Self {
+            usage: Usage::new(limits),
+            stdout: Capture::default(),
+            stderr: Capture::default(),
+            deadline: Instant::now() + limits.timeout.duration(),
+        }
+    }
+
+    /// What the guest prints is its result.
+    fn of_program(limits: &Limits) -> Self {
+        let room = usize::try_from(limits.max_output.bytes()).unwrap_or(usize::MAX);
+        Self {
+            stdout: Capture::with_room(room),
+            stderr: Capture::with_room(room.min(MAX_STDERR)),
+            ..Self::new(limits)
+        }
+    }
+}
+
+/// The data of a store, whatever kind of guest is in it.
+pub(crate) trait Watched: Send + 'static {
+    fn watch(&self) -> &Watch;
+    fn usage(&mut self) -> &mut Usage;
+    /// What the guest asked for and did not get.
+    fn denied(&self) -> Option<&str>;
+}
+
+/// The data of a component's store.
+pub(crate) struct Guest {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    http: WasiHttpCtx,
+    pub(crate) config: WasiConfigVariables,
+    denials: Denials,
+    watch: Watch,
+}
+
 impl Guest {
-    /// A guest to whom nothing is granted. Its time starts now.
-    pub(crate) fn new(limits: &Limits) -> Self {
-        let (stdout, stderr) = (Capture::default(), Capture::default());
-        let wasi = WasiCtx::builder().stdout(stdout.clone()).stderr(stderr.clone()).build();
+    /// A guest that has only what is granted. Its time starts now.
+    pub(crate) fn new(limits: &Limits, grants: &Grants) -> Result<Self, CallError> {
+        let watch = Watch::new(limits);
+        let wasi = wasi(&watch, grants)?.build();
+        Ok(Self::with(wasi, watch))
+    }
+
+    /// A component that is run as a program.
+    pub(crate) fn program(limits: &Limits, grants: &Grants, start: Start) -> Result<Self, CallError> {
+        let watch = Watch::of_program(limits);
+        let wasi = program_wasi(&watch, grants, start)?.build();
+        Ok(Self::with(wasi, watch))
+    }
+
+    fn with(wasi: WasiCtx, watch: Watch) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
         let mut http = WasiHttpCtx::new();
@@ -54,17 +116,87 @@ impl Guest {
             http,
             config: WasiConfigVariables::new(),
             denials: Denials::default(),
-            usage: Usage::new(limits),
-            stdout,
-            stderr,
-            deadline: Instant::now() + limits.timeout.duration(),
+            watch,
         }
     }
+}
 
-    /// What the guest asked for and did not get.
-    pub(crate) fn denied(&self) -> Option<&str> {
+impl Watched for Guest {
+    fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    fn usage(&mut self) -> &mut Usage {
+        &mut self.watch.usage
+    }
+
+    fn denied(&self) -> Option<&str> {
         self.denials.0.as_deref()
     }
+}
+
+/// The data of a core module's store.
+pub(crate) struct ModuleGuest {
+    pub(crate) wasi: WasiP1Ctx,
+    watch: Watch,
+}
+
+impl ModuleGuest {
+    pub(crate) fn program(limits: &Limits, grants: &Grants, start: Start) -> Result<Self, CallError> {
+        let watch = Watch::of_program(limits);
+        let mut wasi = program_wasi(&watch, grants, start)?.build_p1();
+        wasi.ctx().table.set_max_capacity(MAX_HANDLES);
+        Ok(Self { wasi, watch })
+    }
+}
+
+impl Watched for ModuleGuest {
+    fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    fn usage(&mut self) -> &mut Usage {
+        &mut self.watch.usage
+    }
+
+    fn denied(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// What every guest sees: its own streams, and the directories that are granted.
+fn wasi(watch: &Watch, grants: &Grants) -> Result<WasiCtxBuilder, CallError> {
+    let mut wasi = WasiCtx::builder();
+    wasi.stdout(watch.stdout.clone()).stderr(watch.stderr.clone());
+    for (index, DirectoryGrant { directory, access }) in grants.directories.iter().enumerate() {
+        let perms = match access {
+            Access::Read => FsPerms::ReadOnly,
+            Access::Write => FsPerms::ReadWrite,
+        };
+        let guest = directory.guest_path();
+        // The first is the working directory. WASI has none, but libcs take relative paths to be below `.`; some ask for it by
+        // name instead.
+        let cwd = (index == 0 && guest != ".").then_some(".");
+        if index == 0 {
+            wasi.initial_cwd(&guest).env("PWD", &guest);
+        }
+        for path in [guest.as_str()].into_iter().chain(cwd) {
+            wasi.preopened_dir(&directory.host, path, perms)
+                .map_err(|error| CallError::Directory {
+                    path: directory.host.clone(),
+                    error: format!("{error:#}"),
+                })?;
+        }
+    }
+    Ok(wasi)
+}
+
+fn program_wasi(watch: &Watch, grants: &Grants, start: Start) -> Result<WasiCtxBuilder, CallError> {
+    let mut wasi = wasi(watch, grants)?;
+    wasi.args(&start.argv)
+        .envs(&start.env)
+        .stdin(MemoryInputPipe::new(start.stdin));
+    Ok(wasi)
 }
 
 impl WasiView for Guest {

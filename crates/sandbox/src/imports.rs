@@ -63,6 +63,15 @@ const WASI_0_3: &[&str] = &[
 /// A draft, so only this very version.
 const WASI_CONFIG: &str = "wasi:config/store@0.2.0-rc.1";
 
+/// What core modules import WASI from.
+pub(crate) const PREVIEW1: &str = "wasi_snapshot_preview1";
+
+/// The imports of a core module, as `module.name`, that nothing here implements.
+pub fn unknown_module_imports(imports: &[String]) -> Vec<&str> {
+    let is_wasi = |import: &str| import.split_once('.').is_some_and(|(module, _)| module == PREVIEW1);
+    imports.iter().map(String::as_str).filter(|import| !is_wasi(import)).collect()
+}
+
 /// The imports that nothing here implements.
 pub fn unknown_imports(imports: &[String]) -> Vec<&str> {
     imports

@@ -1,7 +1,7 @@
 //! One guest invocation: engine, linker, WASI, limits.
 //!
-//! The only crate that creates a `Store`, and the only one in which guest code runs. Every call gets a fresh instance with nothing
-//! granted: no file, host, variable or argument, and no share of our stdout; its time, memory and output are bounded. Whatever the
+//! The only crate that creates a `Store`, and the only one in which guest code runs. Every call gets a fresh instance with
+//! nothing but what is granted: no file, host, variable or argument, and no share of our stdout; its time, memory and output are bounded. Whatever the
 //! guest does ends as a value or a [`CallError`], and never touches the next call.
 //!
 //! It knows no JSON, no MCP, and nothing of where a component came from.
@@ -17,14 +17,17 @@ mod imports;
 mod invoke;
 mod ticker;
 
-pub use code::{CodeError, CodeKey, Compiled, Program};
+pub use capture::Captured;
+pub use code::{CodeError, CodeKey, CodeKind, Compiled, Executable, Program};
 pub use error::CallError;
-pub use imports::unknown_imports;
+pub use guest::Start;
+pub use imports::{unknown_imports, unknown_module_imports};
+pub use invoke::Exited;
 
 use std::sync::{Arc, OnceLock};
 
 use component2json::{Argument, Returned};
-use policy::Limits;
+use policy::{Grants, Limits};
 use tokio::sync::Semaphore;
 
 use crate::engine::Runtime;
@@ -72,18 +75,65 @@ impl Sandbox {
         program: &Arc<Program>,
         function: usize,
         arguments: Vec<Argument>,
+        grants: &Arc<Grants>,
     ) -> Result<Option<Returned>, CallError> {
+        let (program, limits, grants) = (Arc::clone(program), self.limits.clone(), Arc::clone(grants));
+        let concurrency = program.concurrency();
+        self.guest(concurrency, async move {
+            invoke::invoke(&program, function, arguments, &limits, &grants).await
+        })
+        .await
+    }
+
+    /// Runs a program in a fresh instance, from its start to its end. Dropping the future stops it.
+    pub async fn run(&self, executable: &Arc<Executable>, start: Start, grants: &Arc<Grants>) -> Result<Exited, CallError> {
+        self.run_within(executable, start, grants, self.limits.clone()).await
+    }
+
+    /// Runs a program with limits of its own, and waits for its end. For threads that may block.
+    pub fn run_blocking(self: &Arc<Self>, executable: &Arc<Executable>, start: Start, limits: Limits) -> Result<Exited, CallError> {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let (sandbox, executable) = (Arc::clone(self), Arc::clone(executable));
+        let Some(runtime) = &self.guests.0 else {
+            return Err(CallError::Stopped);
+        };
+        runtime.spawn(async move {
+            let result = sandbox.run_within(&executable, start, &Arc::default(), limits).await;
+            // Who asked may be gone.
+            let _ = sender.send(result);
+        });
+        receiver.recv().unwrap_or(Err(CallError::HostPanic))
+    }
+
+    async fn run_within(
+        &self,
+        executable: &Arc<Executable>,
+        start: Start,
+        grants: &Arc<Grants>,
+        limits: Limits,
+    ) -> Result<Exited, CallError> {
+        let (executable, grants) = (Arc::clone(executable), Arc::clone(grants));
+        let concurrency = executable.concurrency();
+        self.guest(concurrency, async move {
+            invoke::execute(&executable, start, &limits, &grants).await
+        })
+        .await
+    }
+
+    /// Lets a guest run on its own threads when there is room for one more.
+    async fn guest<T: Send + 'static>(
+        &self,
+        concurrency: bool,
+        work: impl Future<Output = Result<T, CallError>> + Send + 'static,
+    ) -> Result<T, CallError> {
         // The semaphore is never closed, so there is always a permit to wait for.
         let permit = Arc::clone(&self.permits)
             .acquire_owned()
             .await
             .map_err(|_| CallError::Stopped)?;
-        let runtime = self.runtime(program.concurrency())?;
-        let ticking = runtime.ticker.start();
-        let program = Arc::clone(program);
-        let limits = self.limits.clone();
+        let ticking = self.runtime(concurrency)?.ticker.start();
         let task = self.guests.spawn(async move {
-            let result = invoke::invoke(&program, function, arguments, &limits).await;
+            let result = work.await;
             drop((permit, ticking));
             result
         });

@@ -4,6 +4,9 @@
 //! `NAME.wat`, the text of a component; `NAME.core.wat` with `wit/`, the text of a core module that is lifted here.
 //! A few more are computed, because as text they would be long and say nothing. None of them needs a toolchain at
 //! test time.
+//!
+//! The programs, `cli-…`, may be core modules instead, as a binary or as text. One that exists in both forms has the
+//! core module as `NAME-module.wasm` in the same folder, and that is its name here too.
 
 pub mod generate;
 pub mod manifest;
@@ -13,8 +16,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use wasi_preview1_component_adapter_provider::{WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER};
 use wit_component::{ComponentEncoder, StringEncoding};
 use wit_parser::Resolve;
+
+/// What the name of a program ends in that is there as a core module besides being there as a component.
+const MODULE: &str = "-module";
 
 /// The folder with all test components: of the checkout that the caller stands in, as cargo's tests do, because two checkouts may
 /// share a target directory and with it this very binary; else of the one that this was compiled in.
@@ -33,13 +40,17 @@ pub fn all() -> Result<Vec<String>> {
     let mut names: Vec<String> = generate::NAMES.map(String::from).into();
     for entry in fs::read_dir(folder())? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if Form::of(&name).is_some() {
-            names.push(name);
-        }
+        let module = format!("{name}{MODULE}");
+        names.extend([name, module].into_iter().filter(|name| Form::of(name).is_some()));
     }
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+/// Whether this is a program with a command line, so with `main` instead of functions to call.
+pub fn is_program(name: &str) -> bool {
+    name.starts_with("cli-")
 }
 
 /// A file with this component that the host can load.
@@ -70,14 +81,24 @@ pub fn bytes(name: &str) -> Result<Vec<u8>> {
     .with_context(|| format!("test component {name:?}"))
 }
 
-/// The file with calls to replay, for components whose answers are known.
+/// The file with calls to replay, for components whose answers are known. A program answers alike in both of its forms.
 pub fn calls(name: &str) -> Option<PathBuf> {
-    Some(folder().join(name).join("calls.json")).filter(|path| path.is_file())
+    Some(folder_of(name).join("calls.json")).filter(|path| path.is_file())
 }
 
 /// Makes a component of a core module that carries its own WIT, as `wit-bindgen c` and its linker leave it.
 pub fn componentize(module: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default().module(module)?.validate(true).encode()
+}
+
+/// Makes a component of a program for WASI 0.1, which is a core module: an adapter answers its imports by those of WASI
+/// 0.2, and calls its `_start` for `wasi:cli/run`.
+pub fn componentize_program(module: &[u8]) -> Result<Vec<u8>> {
+    ComponentEncoder::default()
+        .module(module)?
+        .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)?
+        .validate(true)
+        .encode()
 }
 
 /// Writes a file so that others see either nothing or all of it: tests run side by side and build the same files.
@@ -96,7 +117,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// How a folder holds its component.
+/// How a folder holds its component or program.
 enum Form {
     Binary(PathBuf),
     Text(PathBuf),
@@ -105,7 +126,7 @@ enum Form {
 
 impl Form {
     fn of(name: &str) -> Option<Form> {
-        let folder = folder().join(name);
+        let folder = folder_of(name);
         let file = |extension: &str| Some(folder.join(format!("{name}.{extension}"))).filter(|path| path.is_file());
         file("wasm")
             .map(Form::Binary)
@@ -117,6 +138,11 @@ impl Form {
                 })
             })
     }
+}
+
+/// Where the files of this component are. Programs that are there in both forms have one folder.
+fn folder_of(name: &str) -> PathBuf {
+    folder().join(name.strip_suffix(MODULE).unwrap_or(name))
 }
 
 fn lift(module: &Path, wit: &Path) -> Result<Vec<u8>> {

@@ -22,6 +22,9 @@ pub struct Entry {
     pub sources: BTreeMap<String, String>,
     /// SHA-256 of the component.
     pub wasm: String,
+    /// SHA-256 of the core module beside it, for programs that are there in both forms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
 }
 
 /// Where the manifest is.
@@ -39,9 +42,8 @@ pub fn compiled() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(crate::folder())? {
         let folder = entry?.path();
-        let name = name_of(&folder);
-        if folder.join("Cargo.toml").is_file() || name == "kitchen-c" {
-            names.push(name);
+        if folder.join("Cargo.toml").is_file() || holds_c(&folder)? {
+            names.push(name_of(&folder));
         }
     }
     names.sort();
@@ -56,7 +58,8 @@ pub fn current(name: &str) -> Result<Entry> {
     collect(&folder, &mut files)?;
     // What is not compiled in: the component itself, and the calls that tests make.
     let wasm = folder.join(format!("{name}.wasm"));
-    files.retain(|file| *file != wasm && !file.ends_with("calls.json"));
+    let module = folder.join(format!("{name}{}.wasm", crate::MODULE));
+    files.retain(|file| *file != wasm && *file != module && !file.ends_with("calls.json"));
     if folder.join("Cargo.toml").is_file() {
         files.extend([root.join("Cargo.toml"), root.join("Cargo.lock")]);
     }
@@ -74,6 +77,11 @@ pub fn current(name: &str) -> Result<Entry> {
         tools: Vec::new(),
         sources,
         wasm: sha256(&crate::read(&wasm)?),
+        module: if module.is_file() {
+            Some(sha256(&crate::read(&module)?))
+        } else {
+            None
+        },
     })
 }
 
@@ -96,6 +104,18 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn holds_c(folder: &Path) -> Result<bool> {
+    if !folder.is_dir() {
+        return Ok(false);
+    }
+    for entry in fs::read_dir(folder)? {
+        if entry?.path().extension().is_some_and(|extension| extension == "c") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn name_of(path: &Path) -> String {

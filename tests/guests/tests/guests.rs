@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 use test_guests::manifest;
+use wasmparser::{Parser, Payload};
 use wit_component::DecodedWasm;
 use wit_parser::{Function, FunctionKind, WorldItem};
 
@@ -51,12 +52,43 @@ fn tools(component: &[u8]) -> Result<BTreeSet<String>> {
     Ok(tools)
 }
 
+fn module_exports(module: &[u8]) -> Result<BTreeSet<&str>> {
+    let mut names = BTreeSet::new();
+    for payload in Parser::new(0).parse_all(module) {
+        if let Payload::ExportSection(exports) = payload? {
+            for export in exports {
+                names.insert(export?.name);
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// The binary, which the file that tests load must have or spell out.
+fn binary(name: &str) -> Result<Vec<u8>> {
+    let bytes = wat::parse_file(test_guests::path(name)?)?;
+    ensure!(bytes == test_guests::bytes(name)?, "{name}: the file and the bytes differ");
+    Ok(bytes)
+}
+
+fn calls(name: &str) -> Result<Option<Vec<Call>>> {
+    let Some(path) = test_guests::calls(name) else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&std::fs::read(path)?).context(name.to_owned())
+}
+
 #[test]
 fn all_are_found() -> Result<()> {
     let names = test_guests::all()?;
     for name in [
         "every-type",
         "every-type-extra",
+        "cli-clap",
+        "cli-clap-module",
+        "cli-getopt",
+        "cli-getopt-module",
+        "cli-loop",
         "kitchen-c",
         "trap",
         "evil-05-huge-name",
@@ -70,15 +102,11 @@ fn all_are_found() -> Result<()> {
 
 #[test]
 fn each_is_a_component_and_its_calls_cover_its_tools() -> Result<()> {
-    for name in test_guests::all()? {
-        let path = test_guests::path(&name)?;
-        let bytes = wat::parse_file(&path)?;
-        ensure!(bytes == test_guests::bytes(&name)?, "{name}: the file and the bytes differ");
-        let tools = tools(&bytes).context(name.clone())?;
-        let Some(calls) = test_guests::calls(&name) else {
+    for name in test_guests::all()?.into_iter().filter(|name| !test_guests::is_program(name)) {
+        let tools = tools(&binary(&name)?).context(name.clone())?;
+        let Some(calls) = calls(&name)? else {
             continue;
         };
-        let calls: Vec<Call> = serde_json::from_slice(&std::fs::read(calls)?).context(name.clone())?;
         // The host shortens the huge name, which is nothing to work out here again.
         let tools_called = calls
             .into_iter()
@@ -93,6 +121,28 @@ fn each_is_a_component_and_its_calls_cover_its_tools() -> Result<()> {
         // What takes handles can only be called with what an earlier call returned.
         if name != "needs-resource" {
             ensure!(called == tools, "{name}: never called: {:?}", tools.difference(&called));
+        }
+    }
+    Ok(())
+}
+
+/// The tools of a program are its commands, which only its help texts tell, so the host's own tests compare those with the calls.
+#[test]
+fn each_program_can_be_started() -> Result<()> {
+    let programs = test_guests::all()?.into_iter().filter(|name| test_guests::is_program(name));
+    for name in programs {
+        let bytes = binary(&name)?;
+        calls(&name)?;
+        if Parser::is_component(&bytes) {
+            ensure!(!name.ends_with("-module"), "{name} is a component");
+            let tools = tools(&bytes).context(name.clone())?;
+            ensure!(tools.iter().eq(["wasi_cli_run_run"]), "{name}: {tools:?}");
+        } else {
+            let exports = module_exports(&bytes)?;
+            ensure!(
+                exports.contains("_start") && exports.contains("memory"),
+                "{name}: {exports:?}"
+            );
         }
     }
     Ok(())

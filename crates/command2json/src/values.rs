@@ -1,0 +1,146 @@
+//! What one value of each type looks like: its schema, and its text on a command line.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::schema::{compile, one_line};
+use crate::tree::ValueType;
+
+/// Patterns are written once, so that the schema and the check cannot disagree. They are looser than the programs, which have the
+/// last word.
+const DURATION: &str = r"^-?(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h|d|w))+)$";
+const IP: &str = r"^([0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)$";
+const IP_NET: &str = r"^([0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)/[0-9]{1,3}$";
+const HEX: &str = r"^([0-9a-fA-F]{2})*$";
+const BASE64: &str = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+/// What is told of a value that does not fit its schema.
+const MAX_PROBLEM: usize = 300;
+
+/// The pattern of a type whose values are strings of a certain form, with an example.
+fn pattern(ty: ValueType) -> Option<(&'static str, &'static str)> {
+    match ty {
+        ValueType::Duration => Some((DURATION, "a duration such as \"1h30m\"")),
+        ValueType::Ip => Some((IP, "an IP address such as \"10.0.0.1\"")),
+        ValueType::IpNet => Some((IP_NET, "a network such as \"10.0.0.0/8\"")),
+        ValueType::Hex => Some((HEX, "bytes in hexadecimal")),
+        ValueType::Base64 => Some((BASE64, "bytes in base64")),
+        _ => None,
+    }
+}
+
+fn matches(ty: ValueType, text: &str) -> bool {
+    type Compiled = LazyLock<Option<Regex>>;
+    static DURATIONS: Compiled = LazyLock::new(|| Regex::new(DURATION).ok());
+    static IPS: Compiled = LazyLock::new(|| Regex::new(IP).ok());
+    static IP_NETS: Compiled = LazyLock::new(|| Regex::new(IP_NET).ok());
+    static HEXES: Compiled = LazyLock::new(|| Regex::new(HEX).ok());
+    static BASE64S: Compiled = LazyLock::new(|| Regex::new(BASE64).ok());
+    let compiled = match ty {
+        ValueType::Duration => &DURATIONS,
+        ValueType::Ip => &IPS,
+        ValueType::IpNet => &IP_NETS,
+        ValueType::Hex => &HEXES,
+        ValueType::Base64 => &BASE64S,
+        _ => return true,
+    };
+    compiled.as_ref().is_none_or(|regex| regex.is_match(text))
+}
+
+/// The schema of one value.
+pub(crate) fn schema(ty: ValueType, values: &[String], jsonschema: Option<&Value>) -> Value {
+    if let Some((pattern, _)) = pattern(ty) {
+        return json!({"type": "string", "pattern": pattern});
+    }
+    match ty {
+        ValueType::Bool => json!({"type": "boolean"}),
+        ValueType::Unsigned | ValueType::Count => json!({"type": "integer", "minimum": 0}),
+        ValueType::Integer if values.is_empty() => json!({"type": "integer"}),
+        ValueType::Number if values.is_empty() => json!({"type": "number"}),
+        ValueType::Map => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        ValueType::IntegerMap => json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+        ValueType::Json => jsonschema.cloned().unwrap_or_else(any_json),
+        _ if values.is_empty() => json!({"type": "string"}),
+        _ => json!({"type": "string", "enum": values}),
+    }
+}
+
+/// Any JSON. A string is taken for the text of some.
+fn any_json() -> Value {
+    let types = ["object", "array", "string", "number", "boolean"];
+    json!({"anyOf": types.map(|ty| json!({"type": ty}))})
+}
+
+/// One value as the program reads it, or what it should have been instead.
+pub(crate) fn text(ty: ValueType, values: &[String], jsonschema: Option<&Value>, value: &Value) -> Result<String, String> {
+    let text = match (ty, value) {
+        (ValueType::Json, value) => return json_text(jsonschema, value),
+        (ValueType::Bool, Value::Bool(flag)) => flag.to_string(),
+        (ValueType::Integer | ValueType::Unsigned, Value::Number(_)) if values.is_empty() => {
+            whole_number(value).ok_or("expected a whole number")?
+        }
+        (ValueType::Number, Value::Number(number)) if values.is_empty() => number.to_string(),
+        (ValueType::Integer | ValueType::Unsigned, _) if values.is_empty() => return Err("expected a whole number".to_owned()),
+        (ValueType::Number, _) if values.is_empty() => return Err("expected a number".to_owned()),
+        (ValueType::Bool, _) => return Err("expected true or false".to_owned()),
+        (_, Value::String(text)) => text.clone(),
+        _ if values.is_empty() => return Err("expected a string".to_owned()),
+        _ => return Err(one_of(values)),
+    };
+    if text.contains('\0') {
+        return Err("a NUL character cannot be passed to a program".to_owned());
+    }
+    if ty == ValueType::Unsigned && text.starts_with('-') {
+        return Err("expected a whole number from 0 on".to_owned());
+    }
+    if let Some((_, example)) = pattern(ty).filter(|_| !matches(ty, &text)) {
+        return Err(format!("expected {example}"));
+    }
+    if values.is_empty() || values.contains(&text) {
+        return Ok(text);
+    }
+    Err(one_of(values))
+}
+
+fn one_of(values: &[String]) -> String {
+    let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+    format!("expected one of {}", values.join(", "))
+}
+
+/// `5.0` is a whole number, too.
+pub(crate) fn whole_number(value: &Value) -> Option<String> {
+    let number = value.as_number()?;
+    if number.is_f64() {
+        let float = number.as_f64()?;
+        return (float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0).then(|| format!("{float:.0}"));
+    }
+    Some(number.to_string())
+}
+
+/// JSON for a flag that takes JSON: any value is written out; a string that is JSON already is passed as it is.
+fn json_text(schema: Option<&Value>, value: &Value) -> Result<String, String> {
+    let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let fits = |value: &Value| match schema.map(compile) {
+        Some(Ok(validator)) => validator
+            .validate(value)
+            .map_err(|error| one_line(&error.to_string(), MAX_PROBLEM)),
+        Some(Err(error)) => Err(format!("the schema in the description is wrong: {error}")),
+        None => Ok(()),
+    };
+    // A string is JSON itself where that is what the schema wants; else it is the text of some.
+    let text = match (fits(value), parsed) {
+        (Ok(()), Some(_)) if schema.is_none() => value.as_str().unwrap_or_default().to_owned(),
+        (Ok(()), _) => value.to_string(),
+        (Err(_), Some(parsed)) => {
+            fits(&parsed)?;
+            value.as_str().unwrap_or_default().to_owned()
+        }
+        (Err(error), None) => return Err(error),
+    };
+    if text.contains('\0') {
+        return Err("a NUL character cannot be passed to a program".to_owned());
+    }
+    Ok(text)
+}

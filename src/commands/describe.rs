@@ -1,0 +1,47 @@
+//! `host describe`: what is known of a program's commands, to correct by hand and keep.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use policy::{Grants, Limits};
+
+use crate::options::LoadOptions;
+use crate::output;
+
+/// Write down what is known of a program's commands, to correct and keep
+///
+/// The program is asked for its help in the empty sandbox. A description that lies beside the program, as NAME.cli.json, takes the
+/// place of its help from then on.
+#[derive(Args)]
+pub(crate) struct Describe {
+    /// The program (`.wasm` or `.wat`)
+    program: PathBuf,
+    /// Write to a file instead of stdout
+    #[arg(short, long, value_name = "FILE", conflicts_with = "embed")]
+    output: Option<PathBuf>,
+    /// Put this description (`.cli.json` or `.usage.kdl`) into the program itself, so that it carries it anywhere
+    #[arg(long, value_name = "FILE")]
+    embed: Option<PathBuf>,
+    #[command(flatten)]
+    load: LoadOptions,
+}
+
+impl Describe {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if let Some(description) = &self.embed {
+            lifecycle::embed_description(&self.program, description)?;
+            output::note(&format!("`{}` carries its description now", self.program.display()));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let manager = self.load.manager(Limits::default(), Grants::default())?;
+        let text = serde_json::to_string_pretty(&manager.describe(&self.program)?)?;
+        match &self.output {
+            Some(file) => lifecycle::write_atomically(file, format!("{text}\n").as_bytes())
+                .with_context(|| format!("`{}` could not be written", file.display()))?,
+            None => output::line(&text)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

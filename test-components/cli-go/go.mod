@@ -1,0 +1,3 @@
+module example.test/fetcher
+
+go 1.27
