@@ -22,6 +22,9 @@ pub struct CommandLine {
 /// All words of a command line together are at most this long.
 const MAX_ARGV: usize = 4 << 20;
 
+/// Of the names that a wrong one could have been meant for, these many are told.
+const MAX_SUGGESTED: usize = 8;
+
 /// The command line for a call. What is wrong with the arguments is reported with its JSON path, all of it at once.
 pub fn json_to_argv(plan: &Plan, arguments: &Value) -> Result<CommandLine, ArgumentErrors> {
     let mut reader = Reader::default();
@@ -108,7 +111,8 @@ impl Reader {
             }
         }
         let empty = Map::new();
-        let flags = match root.get("flags") {
+        let section = |name: &str| root.get(name).filter(|_| allowed.contains(&name));
+        let flags = match section("flags") {
             None | Some(Value::Null) => &empty,
             Some(Value::Object(flags)) => flags,
             Some(_) => {
@@ -117,7 +121,7 @@ impl Reader {
             }
         };
         let flags = self.flags(plan, "$.flags", flags, &[]);
-        let args = match (root.get("args").unwrap_or(&Value::Null), plan.args.as_deref()) {
+        let args = match (section("args").unwrap_or(&Value::Null), plan.args.as_deref()) {
             (Value::Null, None) => Words::default(),
             (Value::Null, Some(named)) => self.named_args("$.args", named, &empty),
             (Value::Object(args), Some(named)) => {
@@ -166,6 +170,7 @@ impl Reader {
     fn unknown(&mut self, path: &str, key: &str, known: &[&str]) {
         let names: Vec<String> = nearest_first(key, known.iter().copied())
             .into_iter()
+            .take(MAX_SUGGESTED)
             .map(|name| format!("`{name}`"))
             .collect();
         let there_is = match names.as_slice() {
@@ -424,6 +429,9 @@ struct Words {
 impl Words {
     /// Whether one of the plain words could be read as something else. A lone `-` is no flag but, by custom, the standard input.
     fn needs_dashes(&self, plan: &Plan) -> bool {
+        if plan.bare {
+            return false;
+        }
         let could_be_a_flag = |word: &String| word.len() > 1 && word.starts_with('-');
         let could_be_a_command = plan.has_subcommands && !self.plain.is_empty();
         could_be_a_command || self.plain.iter().any(could_be_a_flag)

@@ -155,7 +155,7 @@ impl Kind {
         match self {
             Self::Description => &["complete", "command"],
             Self::Command => &[
-                "name", "title", "summary", "description", "examples", "hidden", "deprecated", "runnable", "flags", "args", "stdin",
+                "name", "title", "summary", "description", "examples", "hidden", "deprecated", "runnable", "flags", "args", "bare", "stdin",
                 "output", "effect", "idempotent", "openWorld", "commands",
             ],
             Self::Flag => &[

@@ -10,6 +10,9 @@ const MAX_QUESTIONS: usize = 600;
 /// Subcommands of subcommands are looked at down to this depth.
 const MAX_DEPTH: usize = 8;
 
+/// More notes than this nobody reads.
+const MAX_NOTES: usize = 20;
+
 const NOT_UNDERSTOOD: &str = "its help (`--help`, `-h`, `help`) could not be understood, so that nothing is known of its commands and \
     flags: its tool takes bare `args`. A `.cli.json` file beside it can describe them";
 
@@ -53,6 +56,7 @@ pub fn discover(file_name: &str, ask: &mut dyn FnMut(&[String]) -> Answer) -> Di
     }
     let bare = || Command {
         name: file_name.to_owned(),
+        bare: true,
         stdin: Some(true),
         ..Command::default()
     };
@@ -70,6 +74,12 @@ struct Explorer<'a> {
 }
 
 impl Explorer<'_> {
+    fn note(&mut self, note: String) {
+        if self.notes.len() < MAX_NOTES {
+            self.notes.push(note);
+        }
+    }
+
     fn root(&mut self, file_name: &str) -> Option<Command> {
         let mut help = self.help(&[file_name.to_owned()])?;
         help.command.name = help.program.clone().unwrap_or_else(|| file_name.to_owned());
@@ -80,6 +90,7 @@ impl Explorer<'_> {
     /// The command with its subcommands filled in.
     fn below(&mut self, path: &[String], mut help: Help) -> Command {
         pass_short_flags_safely(help.family, &mut help.command);
+        let whole = help.command.clone();
         let stubs = std::mem::take(&mut help.command.commands);
         let is_deep = path.len() >= MAX_DEPTH;
         let commands = stubs
@@ -91,8 +102,8 @@ impl Explorer<'_> {
                 let found = if is_asked { self.help(&child) } else { None };
                 match found {
                     // Some programs answer with the help of the whole whatever they are asked about.
-                    Some(found) if !says_the_same(&found.command, &help.command) => completed(self.below(&child, found), stub),
-                    _ => stub,
+                    Some(found) if !says_the_same(&found.command, &whole) => completed(self.below(&child, found), stub),
+                    _ => Command { bare: true, ..stub },
                 }
             })
             .collect();
@@ -106,7 +117,7 @@ impl Explorer<'_> {
         let mut best: Option<Help> = None;
         for words in questions(path) {
             if self.questions == MAX_QUESTIONS {
-                self.notes.push(format!(
+                self.note(format!(
                     "it has more commands than it was asked about ({MAX_QUESTIONS} questions); the rest take bare `args`"
                 ));
             }
@@ -130,7 +141,8 @@ impl Explorer<'_> {
                     }
                 }
                 Answer::Failed { reason, is_slow } => {
-                    self.notes.push(format!("`{}`: {reason}", words.join(" ")));
+                    let reason = reason.lines().next().unwrap_or_default();
+                    self.note(format!("`{}`: {reason}", words.join(" ")));
                     if is_slow {
                         break;
                     }

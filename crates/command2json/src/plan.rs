@@ -23,6 +23,8 @@ pub struct Plan {
     pub flags: Vec<PlannedFlag>,
     /// The positionals in their order; `None` where nothing is known of them.
     pub args: Option<Vec<PlannedPositional>>,
+    /// What is in `args` may be flags as well: they are passed as they are.
+    pub bare: bool,
     pub stdin: bool,
     pub output: Option<Output>,
     /// A positional could be taken for the name of a subcommand.
@@ -174,6 +176,7 @@ fn plan(path: &[&Command], command: &Command, choice: &Choice<'_>) -> Plan {
         path: path.iter().map(|command| command.name.clone()).collect(),
         flags,
         args,
+        bare: command.bare && command.args.is_none() && command.flags.is_empty(),
         stdin: command.stdin.unwrap_or(false),
         output,
         has_subcommands: !command.commands.is_empty(),

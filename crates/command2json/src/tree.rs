@@ -44,6 +44,9 @@ pub struct Command {
     /// The positionals in their order. Unknown: any number of any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<Positional>>,
+    /// Nothing is known of it: `args` is its whole command line, with any flags among it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub bare: bool,
     /// Whether it reads its standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<bool>,

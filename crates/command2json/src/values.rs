@@ -86,6 +86,8 @@ pub(crate) fn text(ty: ValueType, values: &[String], jsonschema: Option<&Value>,
         (ValueType::Number, _) if values.is_empty() => return Err("expected a number".to_owned()),
         (ValueType::Bool, _) => return Err("expected true or false".to_owned()),
         (_, Value::String(text)) => text.clone(),
+        // A program sees text only, so `5` says the same as `"5"`.
+        (_, Value::Number(_) | Value::Bool(_)) if pattern(ty).is_none() => value.to_string(),
         _ if values.is_empty() => return Err("expected a string".to_owned()),
         _ => return Err(one_of(values)),
     };

@@ -26,6 +26,7 @@ fn output_is_what_the_cases_say() {
             stdout_dropped: case["stdoutDropped"].as_u64().unwrap_or(0),
             stderr_dropped: case["stderrDropped"].as_u64().unwrap_or(0),
             exit_code: case["exitCode"].as_i64().unwrap_or(0) as i32,
+            hint: case["hint"].as_str().map(str::to_owned),
         };
         case["json"] = checked(&captured, output.as_ref());
         case["read"] = output_text(&captured).into();
@@ -196,9 +197,10 @@ proptest! {
         (stdout, stderr) in (printed(), printed()),
         (stdout_dropped, stderr_dropped) in (prop_oneof![4 => Just(0), 1 => any::<u64>()], 0..3u64),
         exit_code in any::<i32>(),
+        hinted in any::<bool>(),
         (format, schema) in (formats(), schemas()),
     ) {
-        let captured = Captured { stdout: &stdout, stderr: &stderr, stdout_dropped, stderr_dropped, exit_code };
+        let captured = Captured { stdout: &stdout, stderr: &stderr, stdout_dropped, stderr_dropped, exit_code, hint: hinted.then(|| "do this".to_owned()) };
         let output = declared(format, schema);
         checked(&captured, Some(&output));
         checked(&captured, None);

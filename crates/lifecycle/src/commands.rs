@@ -58,6 +58,10 @@ impl ProgramMetadata {
 
     pub(crate) fn set(&mut self, found: Found) {
         (self.command, self.source, self.notes) = (found.command, found.source, found.notes);
+        let reads = |import: &String| import == "wasi_snapshot_preview1.fd_read" || import.starts_with("wasi:cli/stdin@");
+        if !self.exports.imports.iter().any(reads) {
+            without_stdin(&mut self.command);
+        }
     }
 
     pub(crate) fn code_kind(&self) -> CodeKind {
@@ -69,6 +73,12 @@ impl ProgramMetadata {
             }
         }
     }
+}
+
+/// A program that imports no way to read its standard input does not read it, whatever its texts say.
+fn without_stdin(command: &mut Command) {
+    command.stdin = Some(false);
+    command.commands.iter_mut().for_each(without_stdin);
 }
 
 /// Where a command tree comes from.
@@ -217,6 +227,7 @@ fn ask(path: &Path, sandbox: &Arc<Sandbox>, executable: impl FnOnce() -> Result<
         Err(error) => Found {
             command: Command {
                 name,
+                bare: true,
                 ..Command::default()
             },
             source: Source::Nothing,

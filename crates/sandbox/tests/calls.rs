@@ -5,14 +5,20 @@ use std::sync::Arc;
 
 use component2json::{Argument, Exports, Returned};
 use policy::{ByteSize, Limits};
-use sandbox::{CallError, Program, Sandbox};
+use sandbox::{CallError, CodeKind, Program, Sandbox};
 use wasmtime::component::Val;
 
 fn load(sandbox: &Sandbox, text: &str) -> (Arc<Program>, Exports) {
     let bytes = wat::parse_str(text).unwrap();
     let (exports, _) = component2json::read_exports(&bytes, None).unwrap();
-    let compiled = sandbox.compile(&bytes, &exports).unwrap();
-    (Arc::new(sandbox.link_compiled(&compiled, &exports).unwrap()), exports)
+    let compiled = sandbox.compile(&bytes, kind(&exports)).unwrap();
+    (Arc::new(sandbox.link(&compiled, &exports).unwrap()), exports)
+}
+
+fn kind(exports: &Exports) -> CodeKind {
+    CodeKind::Component {
+        concurrency: exports.needs_concurrency,
+    }
 }
 
 async fn call(sandbox: &Sandbox, program: &Arc<Program>, exports: &Exports, name: &str) -> Result<Option<Returned>, CallError> {
@@ -21,7 +27,7 @@ async fn call(sandbox: &Sandbox, program: &Arc<Program>, exports: &Exports, name
         .iter()
         .position(|function| function.export.function == name)
         .unwrap();
-    sandbox.call(program, function, vec![]).await
+    sandbox.call(program, function, vec![], &Arc::default()).await
 }
 
 /// A component of one module, whose functions take nothing and return a number.
@@ -127,7 +133,7 @@ async fn bytes_take_the_typed_road_and_any_other() {
     let (exports, _) = component2json::read_exports(&bytes, None).unwrap();
     let program = Arc::new(
         sandbox
-            .link_compiled(&sandbox.compile(&bytes, &exports).unwrap(), &exports)
+            .link(&sandbox.compile(&bytes, kind(&exports)).unwrap(), &exports)
             .unwrap(),
     );
     let echo = exports
@@ -137,7 +143,7 @@ async fn bytes_take_the_typed_road_and_any_other() {
         .unwrap();
     let payload: Vec<u8> = (0..1 << 20).map(|n| n as u8).collect();
     let typed = sandbox
-        .call(&program, echo, vec![Argument::Bytes(payload.clone())])
+        .call(&program, echo, vec![Argument::Bytes(payload.clone())], &Arc::default())
         .await
         .unwrap();
     assert_eq!(typed, Some(Returned::Bytes(payload)));

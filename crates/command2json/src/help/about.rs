@@ -19,7 +19,9 @@ pub(super) struct About {
 pub(super) fn about(outline: &Outline, program: Option<&str>) -> About {
     let lists = outline.options.len() + outline.commands.len() + outline.arguments.len();
     let lead_len = if lists == 0 { outline.prose.len() } else { outline.lead };
-    let lead = text_of(outline.prose.iter().take(lead_len), program);
+    // A row of a list that could not be read is no summary.
+    let lead = outline.prose.iter().take(lead_len).filter(|line| !line.text.starts_with('-'));
+    let lead = text_of(lead, program);
     let text = text_of(&outline.prose, program);
     let first = lead.split("\n\n").next().unwrap_or_default();
     let sentence = first_sentence(first.split('\n').next().unwrap_or_default());
@@ -51,7 +53,7 @@ fn without_name<'a>(sentence: &'a str, program: Option<&str>) -> &'a str {
 
 /// Lines that say nothing of the command: the version, where to get more help, where to report bugs, that an option is not known.
 fn is_noise(text: &str, program: Option<&str>) -> bool {
-    const STARTS: [&str; 17] = [
+    const STARTS: [&str; 18] = [
         "GNU coreutils online help",
         "Report any translation bugs",
         "Report bugs to",
@@ -62,6 +64,7 @@ fn is_noise(text: &str, program: Option<&str>) -> bool {
         "For complete documentation, run",
         "Use \"",
         "Use `",
+        "Get help for ",
         "Run `",
         "...",
         "Use '",
@@ -124,6 +127,9 @@ fn mentions_stdin(text: &str) -> bool {
             && says(&[
                 "read",
                 "from s",
+                "from the s",
+                "of s",
+                "of the s",
                 "defaults to",
                 "default:",
                 "use -",
@@ -152,6 +158,7 @@ mod tests {
             "With no FILE, or when FILE is -, read standard input.",
             "Path to a file, or - to read from stdin",
             "from standard input",
+            "Count the lines of the standard input",
         ] {
             assert!(mentions_stdin(text), "{text}");
         }

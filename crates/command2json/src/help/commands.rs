@@ -31,7 +31,12 @@ pub(super) fn commands(outline: &Outline, path: &[&str]) -> Vec<Command> {
 pub(super) fn is_subparser(entry: &Entry, outline: &Outline) -> bool {
     let names = braced(&entry.head);
     let rows = rows(&entry.text);
-    let in_usage = outline.forms.iter().any(|form| form.contains(&format!("{} ...", entry.head)));
+    // A text may have many arguments and many forms; the first forms are enough.
+    let in_usage = outline
+        .forms
+        .iter()
+        .take(4)
+        .any(|form| form.contains(&format!("{} ...", entry.head)));
     let lists_them = !rows.is_empty() && (names.is_empty() || rows.iter().all(|row| names.contains(&row.name.as_str())));
     let is_word = entry.head.to_ascii_lowercase().contains("command");
     (!names.is_empty() && (in_usage || lists_them)) || (is_word && lists_them && in_usage)

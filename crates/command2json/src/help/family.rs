@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::outline::Outline;
+use super::outline::{Entry, Outline};
 use super::values::pflag_nature;
 
 /// The kind of a help text.
@@ -52,7 +52,11 @@ fn is_go_flag(text: &str, outline: &Outline) -> bool {
         .options
         .iter()
         .any(|(spec, _)| spec.value_is_default && !spec.names.iter().any(|name| name.starts_with("--")));
-    has_tabs
+    let has_long = outline
+        .options
+        .iter()
+        .any(|(spec, _)| spec.names.iter().any(|name| name.starts_with("--")));
+    (has_tabs && !has_long)
         || states_defaults
         || outline.usage_of.is_some()
         || (has_heading(outline, &["the commands are"]) && text.contains(" help <command>\""))
@@ -79,18 +83,21 @@ fn is_cobra(text: &str, outline: &Outline) -> bool {
 }
 
 fn is_clap(text: &str, outline: &Outline) -> bool {
-    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    says(&[
-        "[possible values:",
-        "Print help",
-        "Prints help information",
-        "Print version",
-        "Prints version information",
-    ]) || (outline.forms.iter().any(|form| form.contains("[OPTIONS]"))
-        && outline
-            .options
-            .iter()
-            .any(|(spec, _)| spec.value.as_deref().is_some_and(|value| value.starts_with('<'))))
+    let prints_help = |entry: &Entry| {
+        entry
+            .text
+            .first()
+            .is_some_and(|line| line.text.starts_with("Print help") || line.text.starts_with("Prints help"))
+    };
+    let has_help = outline
+        .options
+        .iter()
+        .any(|(spec, entry)| spec.names.iter().any(|name| name == "--help") && prints_help(entry));
+    let has_angles = outline
+        .options
+        .iter()
+        .any(|(spec, _)| spec.value.as_deref().is_some_and(|value| value.starts_with('<')));
+    has_help || text.contains("[possible values:") || (has_angles && outline.forms.iter().any(|form| form.contains("[OPTIONS]")))
 }
 
 fn is_gnu(text: &str, outline: &Outline) -> bool {

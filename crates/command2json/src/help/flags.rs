@@ -56,6 +56,7 @@ fn flag(spec: &Spec, entry: &Entry, family: Family, notes: &HashMap<&str, &str>)
         Some(value) => set_value(&mut flag, spec, value, &text, family, notes),
     }
     if flag.ty == ValueType::Bool {
+        flag.negation = flag.negation.or_else(|| negation_in_text(&spec.names, &text));
         flag.default = values::default_of_text(&text).and_then(|default| values::typed_default(&default, ValueType::Bool, false));
     }
     let is_switch = matches!(flag.ty, ValueType::Bool | ValueType::Count);
@@ -63,6 +64,17 @@ fn flag(spec: &Spec, entry: &Entry, family: Family, notes: &HashMap<&str, &str>)
         flag.pass = Some(Pass::Equals);
     }
     Some(flag)
+}
+
+/// "Use `--no-fix` to disable", as ruff has it.
+fn negation_in_text(names: &[String], text: &str) -> Option<String> {
+    let negations = names
+        .iter()
+        .filter_map(|name| name.strip_prefix("--"))
+        .map(|name| format!("--no-{name}"));
+    negations
+        .into_iter()
+        .find(|negation| text.contains(&format!("Use `{negation}` to disable")))
 }
 
 fn switch_type(spec: &Spec, text: &str) -> ValueType {
@@ -273,6 +285,9 @@ fn unbundled(spec: &Spec, has_long_dash: bool) -> Vec<Spec> {
         return vec![spec.clone()];
     }
     let letters: Vec<char> = name.chars().skip(1).collect();
+    if spec.value.is_some() || (letters.len() > 3 && letters.iter().all(char::is_ascii_lowercase)) {
+        return vec![spec.clone()];
+    }
     let are_letters =
         letters.iter().all(char::is_ascii_alphanumeric) && letters.iter().collect::<HashSet<_>>().len() == letters.len();
     if !are_letters {
@@ -326,10 +341,10 @@ fn merge_negations(flags: &mut Vec<Flag>) {
 }
 
 fn asks_for_help(flag: &Flag) -> bool {
-    let named = |name: &&str| flag.names.iter().any(|other| other == name);
     let text = flag.description.as_deref().unwrap_or_default().to_ascii_lowercase();
-    ["--help", "-help"].iter().any(|name| named(name))
-        || (["-h", "-?"].iter().any(|name| named(name)) && (text.contains("help") || text.contains("usage")))
+    let is_short = flag.names.iter().all(|name| name == "-h" || name == "-?");
+    flag.names.iter().any(|name| name == "--help" || name == "-help")
+        || (is_short && (text.contains("help") || text.contains("usage")))
 }
 
 fn asks_for_version(flag: &Flag) -> bool {

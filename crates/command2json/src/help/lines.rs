@@ -4,6 +4,8 @@
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 const MAX_LINE_CHARS: usize = 8192;
 const TAB: usize = 8;
+/// Deeper lines are shown no deeper.
+const MAX_DEPTH: usize = 40;
 
 /// A line without the blanks around it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -123,7 +125,8 @@ pub(super) fn split_at_gap(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The text of lines: a wrapped paragraph as one line, a blank line between paragraphs, and lists and deeper lines as they are.
+/// The text of lines: a wrapped paragraph as one line, a blank line between paragraphs, and lists, tables and deeper lines as they
+/// are.
 pub(super) fn paragraphs<'a>(lines: impl IntoIterator<Item = &'a Line>) -> String {
     let lines: Vec<&Line> = lines.into_iter().collect();
     let base = lines
@@ -133,26 +136,35 @@ pub(super) fn paragraphs<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Strin
         .min()
         .unwrap_or(0);
     let mut text = String::new();
-    let mut last_was_flush = false;
+    let mut can_go_on = false;
     for line in lines {
-        let depth = line.indent.saturating_sub(base);
-        let is_item = line.text.starts_with("- ") || line.text.starts_with("* ") || line.text.starts_with("• ");
-        let is_flush = depth < 4 && !is_item;
         if line.is_blank() {
             text.push_str("\n\n");
-        } else {
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push(if is_flush && last_was_flush { ' ' } else { '\n' });
-            }
-            if !is_flush {
-                text.extend(std::iter::repeat_n(' ', depth.min(40)));
-            }
-            text.push_str(&line.text);
+            continue;
         }
-        // What is wrapped under a list item goes on with it.
-        last_was_flush = is_flush || (is_item && depth < 4);
+        let depth = line.indent.saturating_sub(base);
+        let is_item = ["- ", "* ", "• "].iter().any(|mark| line.text.starts_with(mark));
+        let is_flush = depth < 4 && !is_item && !is_table_row(&line.text);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push(if is_flush && can_go_on { ' ' } else { '\n' });
+        }
+        if !is_flush {
+            text.extend(std::iter::repeat_n(' ', depth.min(MAX_DEPTH)));
+        }
+        text.push_str(&line.text);
+        // What is wrapped under a list item goes on with it; what follows a heading does not.
+        let is_heading = line.text.ends_with(':') && !line.text.contains(['[', '(']);
+        can_go_on = (is_flush || (is_item && depth < 4)) && !is_heading;
     }
     text.trim().to_owned()
+}
+
+/// `name   what it is`. Two blanks after a stop are only a habit.
+fn is_table_row(text: &str) -> bool {
+    split_at_gap(text).is_some_and(|(head, rest)| {
+        let blanks = text.len() - head.len() - rest.len();
+        blanks > 2 || !head.ends_with(['.', '!', '?', ':', ';', ','])
+    })
 }
 
 #[cfg(test)]
@@ -200,6 +212,15 @@ mod tests {
     fn wrapped_lines_are_joined() {
         let text = "a\nb\n\n- c\n  d\n- e\n\n    code\n    code\nf";
         assert_eq!(paragraphs(&lines(text)), "a b\n\n- c d\n- e\n\n    code\n    code\nf");
+    }
+
+    #[test]
+    fn tables_are_kept() {
+        let text = "values are:\nnone  no backups\nall   many.  Really\nmany";
+        assert_eq!(
+            paragraphs(&lines(text)),
+            "values are:\nnone  no backups\nall   many.  Really\nmany"
+        );
     }
 
     #[test]

@@ -24,6 +24,9 @@ use usage::{Context, Form};
 /// Flags of a command, and subcommands.
 const MAX_LIST: usize = 500;
 const MAX_NAME_CHARS: usize = 200;
+/// A text without a usage line is help if it lists at least this many options and commands.
+const MIN_LISTED: usize = 3;
+
 const MAX_TEXT_CHARS: usize = 4096;
 
 /// What a help text says.
@@ -37,11 +40,11 @@ pub struct Help {
 
 /// Reads the help of the command at `path`: the file's name without its ending, then the names of subcommands.
 ///
-/// `None` when the text makes no sense as help: it has no usage line, no list of options and no list of commands.
+/// `None` when the text makes no sense as help: it has no usage line, and no list of options or commands worth the name.
 pub fn parse_help(text: &str, path: &[&str]) -> Option<Help> {
     let lines = lines::lines(text);
     let outline = outline::outline(&lines, path.first().copied().unwrap_or_default());
-    if !outline.has_usage && outline.options.is_empty() && outline.commands.is_empty() {
+    if !outline.has_usage && outline.options.len() + outline.commands.len() < MIN_LISTED {
         return None;
     }
     let family = family::family(text, &outline);
@@ -58,7 +61,7 @@ pub fn parse_help(text: &str, path: &[&str]) -> Option<Help> {
         name: name(path, program.as_deref()),
         flags: flags::flags(&outline, &forms, family),
         args: args(&outline, &forms, family),
-        runnable: runnable(&forms, family, !commands.is_empty()),
+        runnable: runnable(&forms, family, !commands.is_empty(), outline.forms.len()),
         examples: outline.examples.iter().filter_map(|example| capped_text(example)).collect(),
         summary: about.summary,
         description: about.description,
@@ -102,9 +105,15 @@ fn forms(outline: &Outline, path: &[&str], commands: &[Command]) -> Vec<Form> {
             .find(|(spec, _)| spec.names.iter().any(|other| other == name));
         listed.map(|(spec, _)| spec.value.is_some() && !spec.optional_value)
     };
+    let arguments: Vec<String> = outline
+        .arguments
+        .iter()
+        .map(|entry| usage::positional_name(&entry.head))
+        .collect();
     let context = Context {
         path,
         commands: &commands,
+        arguments: &arguments,
         takes_value: &takes_value,
     };
     let in_usage = commands::in_usage(outline, path);
@@ -172,24 +181,138 @@ fn describe(arg: &mut Positional, entry: &Entry) {
     arg.description = capped_text(&text);
 }
 
-/// Whether a command with subcommands does something without one.
-fn runnable(forms: &[Form], family: Family, has_commands: bool) -> Option<bool> {
+/// Whether a command with subcommands does something without one. `all_forms` counts those of subcommands too.
+fn runnable(forms: &[Form], family: Family, has_commands: bool, all_forms: usize) -> Option<bool> {
     if !has_commands {
         return None;
     }
     let places: Vec<_> = forms.iter().filter_map(|form| form.command.as_ref()).collect();
-    match family {
-        // `prog [command]` stands beside `prog [flags]` if both can be done.
-        Family::Cobra
-            if forms
-                .iter()
-                .any(|form| form.command.is_none() && (!form.options.is_empty() || !form.positionals.is_empty())) =>
-        {
-            Some(true)
+    let says_more = |form: &Form| form.command.is_none() && (!form.options.is_empty() || !form.positionals.is_empty());
+    if family == Family::Cobra && forms.iter().any(says_more) {
+        return Some(true);
+    }
+    if places.is_empty() {
+        // Forms for subcommands beside one without: that one can be done.
+        return (!forms.is_empty() && forms.len() < all_forms).then_some(true);
+    }
+    // Cobra's `prog [command]` is no option: it stands beside `prog [flags]` if that can be done.
+    let is_optional = family != Family::Cobra && places.iter().any(|place| place.optional);
+    Some(is_optional || places.len() < forms.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::tree::{Flag, Pass};
+
+    fn help(text: &str) -> Help {
+        parse_help(text, &["prog"]).unwrap()
+    }
+
+    fn flag(help: &Help, name: &str) -> Flag {
+        let found = help
+            .command
+            .flags
+            .iter()
+            .find(|flag| flag.names.iter().any(|other| other == name));
+        found
+            .unwrap_or_else(|| panic!("{name} is not in {:#?}", help.command.flags))
+            .clone()
+    }
+
+    #[test]
+    fn every_type_of_pflag() {
+        use ValueType::*;
+        let text = "Does it.\n\nUsage:\n  prog [flags]\n\nFlags:\n  -a, --bool               x (default true)\n      --hex bytesHex       x\n      --ids ints           x (default [1,2])\n      --ip ip              x\n      --labels stringToString   x (default [])\n      --level string[=\"x\"]      x\n      --names strings      x\n      --net ipNet          x\n      --old string         x (DEPRECATED: use --new)\n      --raw stringArray    x\n      --sizes stringToInt   x\n      --token bytesBase64   x\n  -v, --verbose count      x\n      --wait duration      x (default 1m0s)\n";
+        let help = help(text);
+        assert_eq!(help.family, Family::Cobra);
+        for (name, ty, repeated, comma_separated) in [
+            ("--bool", Bool, false, false),
+            ("--hex", Hex, false, false),
+            ("--ids", Integer, true, true),
+            ("--ip", Ip, false, false),
+            ("--labels", Map, false, true),
+            ("--level", String, false, false),
+            ("--names", String, true, true),
+            ("--net", IpNet, false, false),
+            ("--raw", String, true, false),
+            ("--sizes", IntegerMap, false, true),
+            ("--token", Base64, false, false),
+            ("--verbose", Count, false, false),
+            ("--wait", Duration, false, false),
+        ] {
+            let flag = flag(&help, name);
+            assert_eq!(
+                (flag.ty, flag.repeated, flag.comma_separated),
+                (ty, repeated, comma_separated),
+                "{name}"
+            );
         }
-        Family::Cobra if places.is_empty() => None,
-        Family::Cobra => Some(places.len() < forms.len()),
-        _ if places.is_empty() => None,
-        _ => Some(places.iter().any(|place| place.optional) || places.len() < forms.len()),
+        assert_eq!(flag(&help, "--bool").default, Some(json!(true)));
+        assert_eq!(flag(&help, "--ids").default, Some(json!([1, 2])));
+        assert_eq!(flag(&help, "--labels").default, None);
+        assert_eq!(flag(&help, "--wait").default, Some(json!("1m0s")));
+        assert!(flag(&help, "--level").optional_value && flag(&help, "--old").deprecated);
+    }
+
+    #[test]
+    fn what_clap_requires() {
+        let text = "Usage: prog [OPTIONS] --name <NAME> <FILE> [-- <ARGS>...]\n\nArguments:\n  <FILE>     In [possible values: a, b]\n  [ARGS]...  More\n\nOptions:\n  -n, --name <NAME>      The name\n      --tag <K=V>        A tag\n      --data <JSON>      The data\n  -v, --verbose...       More output\n  -i, --include <DIR>... Where\n  -h, --help             Print help\n";
+        let help = help(text);
+        assert_eq!(help.family, Family::Clap);
+        assert!(flag(&help, "--name").required && !flag(&help, "--tag").required);
+        assert_eq!(flag(&help, "--tag").ty, ValueType::Map);
+        assert_eq!(flag(&help, "--data").ty, ValueType::Json);
+        assert_eq!(flag(&help, "--verbose").ty, ValueType::Count);
+        assert!(flag(&help, "--include").repeated);
+        let args = help.command.args.unwrap();
+        assert_eq!(args[0].values, ["a", "b"]);
+        assert!(args[0].required && !args[0].after_dashes);
+        assert!(args[1].variadic && args[1].after_dashes && !args[1].required);
+    }
+
+    #[test]
+    fn subparsers_of_argparse() {
+        let text = "usage: prog [-h] [-v] --key KEY COMMAND ...\n\npositional arguments:\n  COMMAND\n    add       Add it\n    rm        Remove it (deprecated)\n\noptions:\n  -h, --help  show this help message and exit\n  -v          more\n  --key KEY   the key\n";
+        let help = help(text);
+        assert_eq!(help.family, Family::Argparse);
+        let names: Vec<_> = help
+            .command
+            .commands
+            .iter()
+            .map(|command| (command.name.as_str(), command.deprecated))
+            .collect();
+        assert_eq!(names, [("add", false), ("rm", true)]);
+        assert_eq!(help.command.runnable, Some(false));
+        assert!(flag(&help, "--key").required && flag(&help, "-v").inherited);
+        assert_eq!(help.command.args, Some(Vec::new()));
+    }
+
+    #[test]
+    fn flags_of_go() {
+        let help = help("Usage of /tmp/prog.wasm:\n  -n int\n    \thow many (default 3)\n  -v\tmore\n");
+        assert_eq!((help.family, help.program.as_deref()), (Family::GoFlag, Some("prog")));
+        let count = flag(&help, "-n");
+        assert_eq!(
+            (count.ty, count.default, count.pass),
+            (ValueType::Integer, Some(json!(3)), Some(Pass::Equals))
+        );
+        assert_eq!(flag(&help, "-v").ty, ValueType::Bool);
+        assert_eq!(help.command.args, None);
+    }
+
+    #[test]
+    fn options_of_boost() {
+        let help = help(
+            "Options:\n  -h [ --help ]         help\n  -f [ --freq ] arg (=12)\n                        the frequency\n  --seed arg            the seed\n",
+        );
+        let freq = flag(&help, "--freq");
+        assert_eq!(
+            (freq.names, freq.default),
+            (vec!["-f".to_owned(), "--freq".to_owned()], Some(json!("12")))
+        );
+        assert_eq!(help.command.flags.len(), 2);
     }
 }

@@ -4,8 +4,8 @@ use super::lines::{Line, split_at_gap};
 use super::spec::Spec;
 
 /// More than that is no help to anybody.
-const MAX_ENTRIES: usize = 2000;
-const MAX_FORMS: usize = 64;
+const MAX_ENTRIES: usize = 1000;
+const MAX_FORMS: usize = 40;
 const MAX_FORM_BYTES: usize = 8192;
 const MAX_EXAMPLES: usize = 50;
 
@@ -37,6 +37,22 @@ pub(super) struct Entry {
     pub(super) text: Vec<Line>,
     /// The heading above the list, in lower case.
     pub(super) heading: String,
+}
+
+impl Entry {
+    /// An entry with what stands in its first line: the text starts at `column`.
+    fn new(head: &str, text: &str, column: Option<usize>, heading: &str) -> Entry {
+        let text = text.trim_start_matches(':').trim_start();
+        let line = Line {
+            indent: column.unwrap_or_default(),
+            text: text.to_owned(),
+        };
+        Entry {
+            head: head.to_owned(),
+            text: if text.is_empty() { Vec::new() } else { vec![line] },
+            heading: heading.to_owned(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -117,13 +133,12 @@ impl<'a> Reader<'a> {
     /// What the section that it stands in makes of a line.
     fn read_content(&mut self, line: &'a Line) -> bool {
         let is_outside = line.indent <= self.section.indent;
-        if is_outside && self.section.kind != Kind::Options && self.section.kind != Kind::Prose && !self.section.title.is_empty() {
-            // Arguments are sometimes not indented; they are told by their gap.
-            let is_row =
-                self.section.kind == Kind::Arguments && line.indent == self.section.indent && split_at_gap(&line.text).is_some();
-            if !is_row {
-                self.section = Section::prose();
-            }
+        // Arguments are sometimes not indented; they are told by their gap.
+        let is_flat_row =
+            self.section.kind == Kind::Arguments && line.indent == self.section.indent && split_at_gap(&line.text).is_some();
+        // Options are told by their dashes, wherever they stand.
+        if is_outside && !is_flat_row && self.section.kind != Kind::Options {
+            self.section = Section::prose();
         }
         match self.section.kind {
             Kind::Examples => {
@@ -134,8 +149,7 @@ impl<'a> Reader<'a> {
                 self.at += 1;
                 true
             }
-            Kind::Commands => self.read_option(line) || self.read_row(line),
-            Kind::Arguments => self.read_option(line) || self.read_row(line),
+            Kind::Commands | Kind::Arguments => self.read_option(line) || self.read_row(line),
             Kind::Options | Kind::Prose => self.read_option(line),
         }
     }
@@ -147,7 +161,9 @@ impl<'a> Reader<'a> {
     // Usage
 
     fn read_usage(&mut self, line: &'a Line) -> bool {
-        let Some(usage) = usage_start(&line.text) else { return false };
+        let Some(usage) = usage_start(&line.text).or_else(|| self.bare_usage(line)) else {
+            return false;
+        };
         if let Some(first) = self.outline.forms.first() {
             // The help of another command follows.
             let is_other =
@@ -175,6 +191,16 @@ impl<'a> Reader<'a> {
             }
         }
         true
+    }
+
+    /// A usage without a word for it, at the start: `systemctl [OPTIONS...] COMMAND ...`.
+    fn bare_usage(&self, line: &'a Line) -> Option<UsageStart<'a>> {
+        let arguments = line
+            .text
+            .strip_prefix(self.program)
+            .filter(|_| self.at == 0 && !self.program.is_empty());
+        let is_usage = arguments.is_some_and(|arguments| arguments.starts_with(" ["));
+        is_usage.then_some(UsageStart::Form(&line.text))
     }
 
     /// The forms under a `Usage:` of its own line.
@@ -279,12 +305,8 @@ impl<'a> Reader<'a> {
 
     /// A line of its own with a list right below, as in git's help.
     fn is_unmarked_heading(&self, line: &Line) -> bool {
-        let starts = self.at == 0
-            || self
-                .at
-                .checked_sub(1)
-                .and_then(|at| self.lines.get(at))
-                .is_some_and(Line::is_blank);
+        let before = self.at.checked_sub(1).and_then(|at| self.lines.get(at));
+        let starts = before.is_none_or(Line::is_blank);
         let Some(next) = self.lines.get(self.at + 1) else {
             return false;
         };
@@ -299,21 +321,22 @@ impl<'a> Reader<'a> {
         if self.outline.options.len() >= MAX_ENTRIES {
             return false;
         }
-        let Some((spec, head, text)) = self.option_head(self.at, line) else {
+        let Some((mut spec, head, text)) = self.option_head(self.at, line) else {
             return false;
         };
-        let column = column_of(line, text);
-        let mut entry = Entry {
-            head: head.to_owned(),
-            heading: self.section.title.clone(),
-            text: Vec::new(),
+        let next = self.lines.get(self.at + 1);
+        let more = next.filter(|_| head.ends_with(',') && text.is_empty());
+        let (line, head, text) = match more.and_then(|next| Some((next, self.option_head(self.at + 1, next)?))) {
+            // More spellings on the next line.
+            Some((next, (other, head, text))) => {
+                spec.names.extend(other.names);
+                self.at += 1;
+                (next, head, text)
+            }
+            None => (line, head, text),
         };
-        if !text.is_empty() {
-            entry.text.push(Line {
-                indent: column.unwrap_or_default(),
-                text: text.to_owned(),
-            });
-        }
+        let column = column_of(line, text);
+        let mut entry = Entry::new(head, text, column, &self.section.title);
         self.at += 1;
         self.column = column.or(self.column);
         self.read_continuation(line.indent, column, &mut entry);
@@ -334,37 +357,16 @@ impl<'a> Reader<'a> {
 
     /// An option, and the one that may stand beside it: `-f   freshen  -u   update`.
     fn push_options(&mut self, spec: Spec, mut entry: Entry) {
-        let beside = entry.text.first().and_then(|line| {
-            let (text, rest) = split_at_gap(&line.text)?;
-            let (head, more) = split_at_gap(rest).filter(|_| rest.starts_with('-'))?;
-            let column = column_of(line, more)?;
-            Some((
-                text.to_owned(),
-                Spec::parse(head)?,
-                head.to_owned(),
-                Line {
-                    indent: column,
-                    text: more.to_owned(),
-                },
-            ))
+        let beside = entry.text.first_mut().and_then(|line| {
+            let (text, rest) = split_at_gap(&line.text).filter(|(_, rest)| rest.starts_with('-'))?;
+            let (head, more) = split_at_gap(rest)?;
+            let spec = Spec::parse(head)?;
+            let other = Entry::new(head, more, column_of(line, more), &self.section.title);
+            line.text = text.to_owned();
+            Some((spec, other))
         });
-        let Some((text, second, head, line)) = beside else {
-            self.outline.options.push((spec, entry));
-            return;
-        };
-        let heading = entry.heading.clone();
-        if let Some(first) = entry.text.first_mut() {
-            first.text = text;
-        }
         self.outline.options.push((spec, entry));
-        self.outline.options.push((
-            second,
-            Entry {
-                head,
-                heading,
-                text: vec![line],
-            },
-        ));
+        self.outline.options.extend(beside);
     }
 
     /// An option line: its left column, and the text in the right one.
@@ -383,18 +385,15 @@ impl<'a> Reader<'a> {
             .chain(whole_if_alone)
             .chain(self.columns_around(at).filter_map(|column| line.split_at_column(column)))
             .chain(split_at_colon(&line.text))
+            .chain(split_after_value(&line.text))
             .find_map(|(head, text)| Some((Spec::parse(head)?, head, text)));
-        let (spec, head, text) = match clearly {
-            Some(found) => found,
-            None => {
-                let spec = Spec::parse(whole.0)?;
-                // Nothing tells this from a sentence but that it is short, and that it stands in a list.
-                let is_short = (!spec.more_values || text_is_below)
-                    && (self.section.kind == Kind::Options || line.indent > 0 || spec.value.is_none());
-                (is_short.then_some(spec)?, whole.0, whole.1)
-            }
-        };
-        Some((spec, head, text.trim_start_matches([':', '–']).trim_start()))
+        if clearly.is_some() {
+            return clearly;
+        }
+        // Nothing tells this from a sentence but that it is short, and that it stands in a list.
+        let spec = Spec::parse(whole.0)?;
+        let is_in_list = self.section.kind == Kind::Options || line.indent > 0 || spec.value.is_none();
+        (is_in_list && (!spec.more_values || text_is_below)).then_some((spec, whole.0, whole.1))
     }
 
     /// Where the texts of the options nearby start: long heads leave a single blank before theirs.
@@ -421,23 +420,14 @@ impl<'a> Reader<'a> {
         }
         let (head, text) = split_at_gap(&line.text)
             .or_else(|| line.split_at_column(self.row_column?))
+            .or_else(|| line.text.split_once(" - "))
             .or_else(|| split_at_colon(&line.text))
             .unwrap_or((&line.text, ""));
         if !is_row_head(head) {
             return false;
         }
         let column = column_of(line, text);
-        let mut entry = Entry {
-            head: head.to_owned(),
-            heading: self.section.title.clone(),
-            text: Vec::new(),
-        };
-        if !text.is_empty() {
-            entry.text.push(Line {
-                indent: column.unwrap_or_default(),
-                text: text.trim_start_matches(':').trim_start().to_owned(),
-            });
-        }
+        let mut entry = Entry::new(head, text, column, &self.section.title);
         self.at += 1;
         self.row_column = column.or(self.row_column);
         self.mark_lead();
@@ -583,36 +573,20 @@ fn form_of(text: &str) -> &str {
 
 /// What a heading is about, in lower case and without its colon.
 fn kind_of_title(title: &str) -> Option<Kind> {
-    let words = title.split(' ').count();
+    match title {
+        "aliases" | "alias" | "learn more" | "help topics" | "additional help topics" | "see also" => return Some(Kind::Ignored),
+        "arguments" | "args" | "positional arguments" | "positionals" | "operands" | "parameters" => return Some(Kind::Arguments),
+        "command" | "currently defined functions" => return Some(Kind::Commands),
+        _ => {}
+    }
     if title.starts_with("example") || title.ends_with("examples") || title.ends_with("for example") {
         Some(Kind::Examples)
-    } else if [
-        "aliases",
-        "alias",
-        "learn more",
-        "help topics",
-        "additional help topics",
-        "see also",
-    ]
-    .contains(&title)
-    {
-        Some(Kind::Ignored)
-    } else if [
-        "arguments",
-        "args",
-        "positional arguments",
-        "positionals",
-        "operands",
-        "parameters",
-    ]
-    .contains(&title)
-    {
-        Some(Kind::Arguments)
-    } else if words <= 6
-        && (has_word(title, &["commands", "subcommands"]) || title == "command" || title == "currently defined functions")
-    {
+    } else if title.split(' ').count() > 6 {
+        // A sentence.
+        None
+    } else if has_word(title, &["commands", "subcommands"]) {
         Some(Kind::Commands)
-    } else if words <= 6 && has_word(title, &["options", "flags", "switches"]) {
+    } else if has_word(title, &["options", "flags", "switches"]) {
         Some(Kind::Options)
     } else {
         None
@@ -632,6 +606,13 @@ fn is_upper_case(text: &str) -> bool {
 fn split_at_colon(text: &str) -> Option<(&str, &str)> {
     let (head, text) = text.split_at_checked(text.find(": ")? + 1)?;
     Some((head, text.trim_start()))
+}
+
+/// `--data <data> Data to send`: a sentence after a value in brackets.
+fn split_after_value(text: &str) -> Option<(&str, &str)> {
+    let (head, text) = text.split_at_checked(text.find("> ")? + 1)?;
+    let text = text.trim_start();
+    text.starts_with(char::is_uppercase).then_some((head, text))
 }
 
 /// The left column of a list of commands or arguments: a word, and perhaps more in brackets or after commas.

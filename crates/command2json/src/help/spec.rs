@@ -107,7 +107,7 @@ impl Spec {
                 self.optional_value = true;
                 self.set_value(token);
             }
-            None if token.starts_with(|c: char| c.is_ascii_uppercase() || c == '<' || c == '{') => self.set_value(token),
+            None if token.starts_with(|c: char| c.is_ascii_uppercase() || "<{#".contains(c)) => self.set_value(token),
             None => return None,
         }
         Some(rest)
@@ -118,12 +118,19 @@ impl Spec {
         let mut values = 0;
         loop {
             let rest = text.trim_start();
-            if rest.len() == text.len() || rest.is_empty() || ends_spelling(rest) {
+            let is_spelling = ends_spelling(rest) && alternative_value(rest).is_none();
+            if rest.len() == text.len() || rest.is_empty() || is_spelling {
                 return Some(rest);
+            }
+            if let Some(other) = alternative_value(rest).filter(|_| values > 0) {
+                text = other;
+                continue;
             }
             let (token, rest) = take_token(rest);
             match token {
                 "..." => self.dots = true,
+                // `-1 ("one")`: how it is read aloud.
+                _ if token.starts_with("(\"") => {}
                 _ if token.starts_with("(=") => {
                     self.default = token
                         .strip_prefix("(=")
@@ -168,7 +175,7 @@ impl Spec {
 /// `FILE] …` of `[FILE]`, but not Click's `[a|b]`.
 fn is_optional(token: &str) -> bool {
     let inner = token.strip_prefix('[').and_then(|token| token.strip_suffix(']'));
-    inner.is_some_and(|inner| !inner.contains(['|', '[', ']']) || inner.ends_with(" ..."))
+    inner.is_some_and(|inner| !inner.contains(['|', '[', ']']) && !inner.ends_with(" ..."))
 }
 
 /// `-0 ... -9`
@@ -176,6 +183,12 @@ fn digit_range(head: &str) -> Option<Vec<String>> {
     let (first, last) = head.split_once(" ... ").or_else(|| head.split_once(" .. "))?;
     let digit = |name: &str| name.strip_prefix('-').filter(|digits| digits.len() == 1)?.parse::<u8>().ok();
     Some((digit(first)?..=digit(last)?).map(|digit| format!("-{digit}")).collect())
+}
+
+/// What is behind the other value of `USER | TOKEN`.
+fn alternative_value(text: &str) -> Option<&str> {
+    let other = text.strip_prefix("| ").filter(|other| !other.starts_with('-'))?;
+    Some(take_token(other).1)
 }
 
 /// Whether another spelling follows, or nothing.
@@ -304,6 +317,10 @@ mod tests {
             ("-e <a> <b>, --extract <a> <b>", "-e --extract =<a> &"),
             ("-c <name> [<file> ...]", "-c =<name>"),
             ("--files FILE [FILE ...]", "--files =FILE ..."),
+            ("--auth USER[:PASS] | TOKEN, -a USER[:PASS] | TOKEN", "--auth -a =USER[:PASS]"),
+            ("-T#", "-T =#"),
+            ("-1 (\"one\"), --single", "-1 --single"),
+            ("--files [FILE ...]", "--files =[FILE ...] ..."),
             ("--target [a|b]", "--target =[a|b]"),
             ("-R, --repo [HOST/]OWNER/REPO", "-R --repo =[HOST/]OWNER/REPO"),
             ("-debug", "-debug"),

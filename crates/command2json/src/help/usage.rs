@@ -7,7 +7,7 @@ use super::values;
 
 /// Brackets in brackets that are looked into.
 const MAX_DEPTH: usize = 8;
-const MAX_TOKENS: usize = 500;
+const MAX_TOKENS: usize = 300;
 
 /// What one form of the usage says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,8 +48,17 @@ pub(super) struct Context<'a> {
     pub(super) path: &'a [&'a str],
     /// The subcommands that are listed.
     pub(super) commands: &'a [&'a str],
+    /// The arguments that are listed.
+    pub(super) arguments: &'a [String],
     /// Whether an option of the list takes a value; `None` if it is not listed.
     pub(super) takes_value: &'a dyn Fn(&str) -> Option<bool>,
+}
+
+impl Context<'_> {
+    /// Whether a word stands for all options. An argument may well be called `OPTION`; then it is listed.
+    fn is_options_word(&self, token: &str) -> bool {
+        is_options_word(token) && !self.arguments.contains(&positional_name(token))
+    }
 }
 
 /// The name of the program in a form: `icepll` of `/x/icepll.wasm [options]`, `json.tool` of `python -m json.tool`.
@@ -71,13 +80,15 @@ fn program_words(words: &[&str]) -> usize {
 pub(super) fn program_name(path: &str) -> Option<&str> {
     let path = path.trim_matches(['"', '\'', '`', ':']);
     let name = path.rsplit(['/', '\\']).next()?;
+    let name = name.split('[').next().unwrap_or(name);
     let name = name.strip_suffix(".wasm").unwrap_or(name);
     (!name.is_empty() && name.len() <= 200 && !name.starts_with(['-', '[', '<', '{', '('])).then_some(name)
 }
 
 impl Form {
     pub(super) fn parse(form: &str, context: &Context) -> Form {
-        let tokens = tokens(form);
+        let form = form.replace("(s)", "s...");
+        let tokens = tokens(&form);
         let mut parsed = Form::default();
         let rest = tokens.get(words_to_skip(&tokens, context.path)..).unwrap_or_default();
         parsed.read(rest, false, 0, context);
@@ -90,13 +101,16 @@ impl Form {
         let mut after_dashes = false;
         while let Some(token) = tokens.next() {
             let next = tokens.peek().copied();
-            if token == "--" {
+            if token == "|" {
+                self.add_alternative(next);
+                tokens.next();
+            } else if token == "--" {
                 after_dashes = true;
             } else if token == "..." || token == "[...]" {
                 if let Some(last) = self.positionals.last_mut() {
                     last.variadic = true;
                 }
-            } else if token.starts_with('-') && token.len() > 1 {
+            } else if is_option(token) {
                 let takes = self.read_option(token, next, !optional, false, context);
                 if takes {
                     tokens.next();
@@ -118,6 +132,18 @@ impl Form {
                         .for_each(|positional| positional.after_dashes = true);
                 }
             }
+        }
+    }
+
+    /// `PATH | URL | -` outside of brackets: one argument.
+    fn add_alternative(&mut self, other: Option<&str>) {
+        match (self.positionals.last_mut(), other) {
+            (_, Some("-")) => {}
+            (Some(last), Some(other)) if is_word(other) => {
+                last.name.push('|');
+                last.name.push_str(&positional_name(other));
+            }
+            _ => self.is_unclear = true,
         }
     }
 
@@ -149,13 +175,13 @@ impl Form {
         let word = values::bare(token).to_ascii_lowercase();
         let is_word = matches!(
             word.as_str(),
-            "command" | "commands" | "subcommand" | "subcommands" | "cmd" | "sub-command" | "command>  [<args>"
+            "command" | "commands" | "subcommand" | "subcommands" | "cmd" | "sub-command"
         );
         let names_commands = !context.commands.is_empty()
             && values::values_of_placeholder(token)
                 .iter()
                 .any(|value| context.commands.contains(&value.as_str()));
-        is_subparser || (!context.commands.is_empty() && (is_word || names_commands || next == Some("...") && is_word))
+        is_subparser || (!context.commands.is_empty() && (is_word || names_commands))
     }
 
     /// A positional, or a bracket with more in it.
@@ -165,70 +191,68 @@ impl Form {
             None => (token, false),
         };
         let in_brackets = is_group(token, '[', ']');
-        if !in_brackets && !is_group(token, '(', ')') {
-            self.add_positional(token, optional, dots);
-            return;
+        if in_brackets || is_group(token, '(', ')') {
+            self.read_group(inside(token), optional || in_brackets, dots, depth, context);
+        } else {
+            self.add_positional(token, optional, dots, context);
         }
-        let inner = inside(token);
-        if is_options_word(inner) {
-            self.takes_options = true;
-            return;
-        }
-        if in_brackets && inner.eq_ignore_ascii_case("args") && !context.commands.is_empty() {
-            return;
-        }
-        if inner == "ARGS" && self.positionals.is_empty() {
-            self.takes_listed_args = true;
-        }
+    }
+
+    /// What stands in a bracket: alternatives, options, arguments and brackets.
+    fn read_group(&mut self, inner: &str, optional: bool, dots: bool, depth: usize, context: &Context) {
         let parts = tokens(inner);
-        let branches: Vec<&[&str]> = parts.split(|part| *part == "|").collect();
-        if depth >= MAX_DEPTH || parts.is_empty() {
+        let mut branches: Vec<&[&str]> = parts.split(|part| *part == "|").collect();
+        // `FILE | -`: standard input is a file.
+        branches.retain(|branch| *branch != ["-"]);
+        let is_subcommands = inner.eq_ignore_ascii_case("args") && !context.commands.is_empty();
+        if depth >= MAX_DEPTH || parts.is_empty() || is_subcommands {
             return;
         }
-        let starts_with_dash = |branch: &&[&str]| {
-            branch
-                .first()
-                .is_some_and(|part| (part.starts_with('-') && part.len() > 1 && *part != "--") || part.starts_with("(-"))
-        };
-        if branches.iter().all(starts_with_dash) {
-            if let Some(spec) = two_spellings(&branches) {
-                self.takes_options = true;
-                self.options.push(UsageOption {
-                    spec,
-                    required: false,
-                    repeated: dots,
-                });
-                return;
-            }
-            let is_choice = branches.len() > 1;
-            for branch in branches {
-                self.read_group_options(branch, !in_brackets && !optional && !is_choice, dots, depth, context);
-            }
-        } else if branches.len() == 1
-            && parts.iter().all(|part| is_plain_word(part))
-            && !parts.iter().any(|part| is_known_shape(part))
-            && parts.len() > 1
+        if context.is_options_word(inner) {
+            self.takes_options = true;
+        } else if branches
+            .iter()
+            .all(|branch| branch.first().is_some_and(|part| is_option(part) || part.starts_with("(-")))
         {
-            // Some words that name one thing; with more, they are a sentence.
-            self.is_unclear |= parts.len() > 3;
-            self.add_positional(inner, true, dots);
-        } else if branches.len() == 1 {
+            self.read_option_group(&branches, optional, dots, depth, context);
+        } else if let [parts] = branches.as_slice() {
             let before = self.positionals.len();
-            self.read(&parts, in_brackets || optional, depth + 1, context);
-            if dots {
-                self.positionals
-                    .iter_mut()
-                    .skip(before)
-                    .for_each(|positional| positional.variadic = true);
+            if parts.len() > 1 && parts.iter().all(|part| is_plain_word(part)) {
+                // Some words that name one thing; with more, they are a sentence.
+                self.is_unclear |= parts.len() > 3;
+                self.add_positional(inner, optional, dots, context);
+            } else {
+                self.takes_listed_args |= inner == "ARGS" && before == 0;
+                self.read(parts, optional, depth + 1, context);
             }
+            self.positionals
+                .iter_mut()
+                .skip(before)
+                .for_each(|positional| positional.variadic |= dots);
         } else if branches
             .iter()
             .all(|branch| matches!(branch, [word] if !word.starts_with('-') && !word.contains(['[', '('])))
         {
-            let name = branches.concat().join("|");
-            self.add_positional(&name, in_brackets || optional, dots);
+            self.add_positional(&branches.concat().join("|"), optional, dots, context);
         } else {
             self.is_unclear = true;
+        }
+    }
+
+    /// `[-a | -b FILE]`
+    fn read_option_group(&mut self, branches: &[&[&str]], optional: bool, dots: bool, depth: usize, context: &Context) {
+        if let Some(spec) = two_spellings(branches) {
+            self.takes_options = true;
+            self.options.push(UsageOption {
+                spec,
+                required: false,
+                repeated: dots,
+            });
+            return;
+        }
+        let is_required = !optional && branches.len() == 1;
+        for branch in branches {
+            self.read_group_options(branch, is_required, dots, depth, context);
         }
     }
 
@@ -241,7 +265,7 @@ impl Form {
         let mut parts = parts.iter().copied().peekable();
         let mut is_first = true;
         while let Some(part) = parts.next() {
-            if part.starts_with('-') && part.len() > 1 {
+            if is_option(part) {
                 let more = parts.peek().copied();
                 let optional_value = is_first
                     && more.is_some_and(|value| is_group(value, '[', ']') && !value.contains("...") && !value.starts_with("[-"));
@@ -273,14 +297,14 @@ impl Form {
         }
     }
 
-    fn add_positional(&mut self, token: &str, optional: bool, dots: bool) {
+    fn add_positional(&mut self, token: &str, optional: bool, dots: bool, context: &Context) {
         let name = positional_name(token);
-        if is_options_word(token) {
+        if context.is_options_word(token) {
             self.takes_options = true;
         } else if name.contains("|-") {
             // `<RULE|--all>`: the option does instead.
             let words: Vec<&str> = name.split('|').filter(|word| !word.starts_with('-')).collect();
-            self.add_positional(&words.join("|"), true, dots);
+            self.add_positional(&words.join("|"), true, dots, context);
         } else if name.chars().any(char::is_alphanumeric) && name.len() <= 200 {
             let literals = values::values_of_placeholder(token);
             self.positionals.push(Positional {
@@ -404,12 +428,17 @@ fn inside(token: &str) -> &str {
     chars.as_str().trim()
 }
 
-fn is_plain_word(part: &str) -> bool {
-    part.chars().all(|c| c.is_ascii_lowercase() || c == '-' || c == '_') && !part.starts_with('-')
+fn is_option(part: &str) -> bool {
+    part.starts_with('-') && part.len() > 1 && part != "--"
 }
 
-fn is_known_shape(part: &str) -> bool {
-    part.starts_with(['[', '<', '{', '(']) || part == "..."
+/// A name for an argument, with or without angles.
+fn is_word(part: &str) -> bool {
+    part.chars().all(|c| c.is_alphanumeric() || "-_<>".contains(c)) && !part.starts_with('-') && part.len() <= 64
+}
+
+fn is_plain_word(part: &str) -> bool {
+    part.chars().all(|c| c.is_ascii_lowercase() || c == '-' || c == '_') && !part.starts_with('-')
 }
 
 /// `[OPTIONS]`, `[build flags]`, `[OPTION]...`, `[+toolchain]`.
@@ -429,6 +458,7 @@ mod tests {
             &Context {
                 path,
                 commands,
+                arguments: &[],
                 takes_value: &|_| None,
             },
         )
@@ -456,6 +486,10 @@ mod tests {
             ("prog [options] file.s ...", "file.s..."),
             ("prog [build flags] [packages]", "[packages...]"),
             ("prog <RULE|--all>", "[RULE]"),
+            ("prog [OPTIONS] PATH | URL | -", "PATH|URL"),
+            ("prog <option(s)> <file(s)>", "files..."),
+            ("prog <option(s)> elf-file(s)", "elf-files..."),
+            ("prog [INPUT... | -] [-o OUTPUT]", "[INPUT...]"),
             ("prog --name <NAME> <FILE>", "FILE"),
             ("prog [FILE|DIR ...]", "[FILE|DIR...]"),
             ("prog IMAGE [COMMAND] [ARG...]", "IMAGE [COMMAND] [ARG...]"),
@@ -493,6 +527,7 @@ mod tests {
         for (form, name) in [
             ("/x/icepll.wasm [options]", Some("icepll")),
             ("python -m json.tool [-h]", Some("json.tool")),
+            ("rustup[EXE] [OPTIONS]", Some("rustup")),
             ("[options]", None),
             ("", None),
         ] {

@@ -91,6 +91,9 @@ fn type_of_placeholder(placeholder: &str, name: &str, text: &str) -> ValueType {
             ValueType::Map
         }
         "json" => ValueType::Json,
+        // Boost has the same word for all values; what it is may stand in the text.
+        "arg" if text.contains("(int,") || text.contains("(int ") || text.contains("(int)") => ValueType::Integer,
+        "arg" if text.contains("(float,") || text.contains("(float)") => ValueType::Number,
         _ if says_json(name, text) => ValueType::Json,
         _ => ValueType::String,
     }
@@ -301,7 +304,7 @@ fn alternatives(text: &str) -> Vec<String> {
     text.split([' ', '\n'])
         .filter(|word| word.contains('|'))
         .map(|word| word.trim_end_matches(['.', ',', ';', ':']))
-        .filter(|word| (word.starts_with('(') && word.ends_with(')')) || word.contains('"') || word.matches('|').count() > 1)
+        .filter(|word| (word.starts_with('(') && word.ends_with(')')) || word.contains('"'))
         .map(|word| values_of_placeholder(word.trim_matches(['(', ')', '[', ']', '{', '}'])))
         .find(|values| !values.is_empty())
         .unwrap_or_default()
@@ -324,10 +327,10 @@ pub(super) struct Default {
     pub(super) is_quoted: bool,
 }
 
-/// `(default x)`, `[default: x]`; with a colon also where it is not the first in its bracket, as in `(int, default: 2)`.
+/// `(default x)`, `[default: x]`; with a colon also in the middle of a bracket, `(int, default: 2)`, and as a sentence of its own.
 fn default_at(before: &str, after: &str) -> Option<Default> {
     let opens = before.ends_with(['(', '[']);
-    let goes_on = before.ends_with(", ") || before.ends_with("; ");
+    let goes_on = before.ends_with(", ") || before.ends_with("; ") || before.ends_with(". ") || before.is_empty();
     let (rest, has_colon) = match after.strip_prefix(':').or_else(|| after.strip_prefix('=')) {
         Some(rest) => (rest, true),
         None => (after.strip_prefix(' ')?, false),
@@ -341,6 +344,7 @@ fn default_at(before: &str, after: &str) -> Option<Default> {
         .or_else(|| rest.strip_prefix("value "))
         .unwrap_or(rest);
     let inside = up_to_close(rest, goes_on && !opens);
+    let inside = if opens { inside } else { inside.trim_end_matches('.') };
     let value = bare_literal(inside);
     let is_quoted = value.len() < inside.trim().len();
     Some(Default {
@@ -420,6 +424,7 @@ fn scalar(text: &str, ty: ValueType) -> Option<Value> {
     match ty {
         ValueType::Integer => text.parse::<i64>().ok().map(Value::from),
         ValueType::Unsigned => text.parse::<u64>().ok().map(Value::from),
+        ValueType::Number if text.parse::<i64>().is_ok() => scalar(text, ValueType::Integer),
         ValueType::Number => text.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number),
         _ => (!text.is_empty()).then(|| Value::from(text)),
     }
@@ -428,6 +433,7 @@ fn scalar(text: &str, ty: ValueType) -> Option<Value> {
 /// Whether an unquoted default is one, and not a remark (`none`, `$VARIABLE`, `see below`).
 fn is_word(text: &str) -> bool {
     !text.contains(char::is_whitespace)
+        && !text.contains('|')
         && !text.starts_with(['$', '<', '['])
         && ![
             "none",
@@ -559,6 +565,8 @@ mod tests {
             ("x [default: 1 2]", Integer, true, Some(json!([1, 2]))),
             ("the default is good", String, false, None),
             ("x (default: 0.5)", Number, false, Some(json!(0.5))),
+            ("x. Default: 10.", Number, false, Some(json!(10))),
+            ("x. Default: see below.", String, false, None),
         ] {
             let default = default_of_text(text);
             assert_eq!(

@@ -1,0 +1,5 @@
+//! Programs with a command line, served as tools.
+
+#![cfg(test)]
+
+mod support;
