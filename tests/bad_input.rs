@@ -43,9 +43,8 @@ fn assert_refused(home: &Home, component: &Path, parts: &[&str]) {
 fn what_is_no_component_is_refused() {
     let home = Home::new();
     let module = wat::parse_str(r#"(module (func (export "add")))"#).unwrap();
-    let program = wat::parse_str(r#"(module (func (export "_start")))"#).unwrap();
     let picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
-    let cases: [(&str, &[u8], &[&str]); 9] = [
+    let cases: [(&str, &[u8], &[&str]); 8] = [
         (
             "library.wasm",
             &module,
@@ -59,7 +58,6 @@ fn what_is_no_component_is_refused() {
             b"(module)",
             &["a core WebAssembly module and not a component", "hint: "],
         ),
-        ("program.wasm", &program, &["is a command-line program", "`_start`", "hint: "]),
         ("empty.wasm", b"", &["empty.wasm` is empty"]),
         (
             "letter.wasm",
@@ -87,6 +85,29 @@ fn what_is_no_component_is_refused() {
         &["missing.wasm` could not be read: No such file or directory"],
     );
     assert_refused(&home, &home.file("missing/missing.wasm"), &["could not be read"]);
+}
+
+#[test]
+fn a_program_that_needs_more_than_wasi_is_refused() {
+    let home = Home::new();
+    let program = wat::parse_str(r#"(module (import "env" "launch" (func)) (func (export "_start")))"#).unwrap();
+    let file = home.write("program.wasm", &program);
+    for command in ["serve", "tools", "call"] {
+        let refused = run(&home, command, &file);
+        assert_eq!(refused.code, 2, "{command}");
+        assert!(
+            refused.stderr.contains("imports what this host does not offer: `env.launch`"),
+            "{}",
+            refused.stderr
+        );
+    }
+    let inspected = run(&home, "inspect", &file);
+    assert_eq!(inspected.code, 0);
+    assert!(
+        inspected.stdout.contains("env.launch  (not offered by this host)"),
+        "{}",
+        inspected.stdout
+    );
 }
 
 #[test]

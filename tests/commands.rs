@@ -214,12 +214,14 @@ fn inspect_has_the_promised_keys() {
         "path",
         "sha256",
         "size",
+        "kind",
         "docs",
         "exports",
         "leftOut",
         "imports",
         "unknownImports",
         "mayNeed",
+        "notes",
         "warnings",
     ];
     assert_eq!(keys(&documented), all);

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use component2json::{
-    Case, Direction, ExportName, Exports, Field, Function, Kind, Label, MIN_MAX_TOOL_NAME, Type, TypeRef,
+    Case, Direction, ExportName, Exports, Field, Function, Kind, Label, MIN_MAX_TOOL_NAME, NameParts, Type, TypeRef,
     component_exports_to_tools, json_to_vals, read_exports, tool_names, type_to_json_schema, vals_to_json,
 };
 use proptest::collection::vec;
@@ -529,7 +529,8 @@ proptest! {
         max in MIN_MAX_TOOL_NAME..70,
     ) {
         let exports: Vec<_> = exports.into_iter().collect::<HashSet<_>>().into_iter().collect();
-        let taken: HashSet<_> = tool_names(&others, None, max, &HashSet::new()).into_iter().collect();
+        let exports = NameParts::of_exports(&exports);
+        let taken: HashSet<_> = tool_names(&NameParts::of_exports(&others), None, max, &HashSet::new()).into_iter().collect();
         let names = tool_names(&exports, prefix.as_deref(), max, &taken);
         prop_assert_eq!(names.len(), exports.len());
         prop_assert_eq!(&names, &tool_names(&exports, prefix.as_deref(), max, &taken), "stable");
