@@ -564,7 +564,7 @@ fn too_much_output_is_cut() {
     const LINE: &str = "All work and no play makes Jack a dull boy.\n";
     let mut server = serve(
         &home,
-        &["--max-output", "10KiB"],
+        &["--max-output", "10KiB", "--timeout", "5s"],
         &[guest("cli-flood"), guest("cli-clap-module")],
     );
     let three = json!({"stdout": LINE.repeat(3), "stderr": "", "exitCode": 0});
@@ -1262,7 +1262,7 @@ fn commands_and_flags_are_chosen_by_pattern() {
             &["--commands", "depot list", "--commands", "b*"],
             &["depot_bytes", "depot_list"],
         ),
-        (&["--commands=?????"], &["depot_count", "depot_write"]),
+        (&["--commands=?????"], &["depot_bytes", "depot_count", "depot_write"]),
         (&["--commands", "app1*"], &["depot_app1_cmd", "depot_app1_cmd_0c32eac3"]),
         (&["--commands", "app1_cmd"], &["depot_app1_cmd"]),
     ];
@@ -1307,7 +1307,7 @@ fn commands_and_flags_are_chosen_by_pattern() {
         assert_eq!(warned.code, 0);
         assert!(warned.stderr.contains(part), "{}", warned.stderr);
     }
-    let nothing = finish(home.host(&["tools", "--commands", "nothing"]).arg(&program));
+    let nothing = finish(home.host(&["tools", "--commands", "!*"]).arg(&program));
     assert_eq!((nothing.code, nothing.stdout.as_str()), (2, ""), "{}", nothing.stderr);
     assert_readable(&nothing.stderr);
 }
@@ -1559,6 +1559,63 @@ fn a_second_start_runs_nothing() {
     assert_eq!(describe("Two"), "`loop`: Two");
     fs::remove_file(home.file("loop.cli.json")).unwrap();
     took(2);
+}
+
+/// How little one start allows says nothing about the program, so the next one must not suffer from it.
+#[test]
+fn what_is_known_does_not_depend_on_the_limits_of_the_first_start() {
+    let program = guest("cli-clap-module");
+    let known = listed(&Home::new(), &[], &program);
+    for limits in [["--max-output", "300"], ["--max-memory", "1MiB"], ["--timeout", "1ms"]] {
+        let home = Home::new();
+        let first = finish(home.host(&["call"]).args(limits).arg(&program).arg("bytes"));
+        assert_ne!(first.code, 101, "{}", first.stderr);
+        assert_eq!(names(&listed(&home, &[], &program)), names(&known), "{limits:?}");
+        assert_eq!(listed(&home, &[], &program), known, "{limits:?}");
+    }
+}
+
+#[test]
+fn many_calls_at_once_know_nothing_of_each_other() {
+    let home = Home::new();
+    for program in DEPOT {
+        let mut server = serve(&home, &[], &[guest(program), guest("cli-prompt")]);
+        let start = |n: u64| match n % 3 {
+            0 => (
+                "depot_echo",
+                json!({"args": {"word": [n.to_string()]}}),
+                format!("[\"depot\",\"echo\",\"{n}\"]\n"),
+            ),
+            1 => ("cli_prompt", json!({"stdin": n.to_string()}), format!("Name? Hello, {n}!\n")),
+            _ => (
+                "depot_fail",
+                json!({"flags": {"code": n % 200, "message": n.to_string()}}),
+                String::new(),
+            ),
+        };
+        let mut open = BTreeMap::new();
+        for n in 0..300 {
+            let (tool, arguments, stdout) = start(n);
+            open.insert(server.start_call(tool, &arguments), (n, stdout));
+        }
+        while !open.is_empty() {
+            let answer = server.receive();
+            let (n, stdout) = open.remove(&answer["id"].as_u64().unwrap()).expect("one answer to each");
+            let ran = &answer["result"]["structuredContent"]["result"];
+            let expected = if stdout.is_empty() {
+                (n % 200, format!("{n}\n"))
+            } else {
+                (0, String::new())
+            };
+            assert_eq!(
+                (ran["exitCode"].as_u64(), ran["stderr"].as_str()),
+                (Some(expected.0), Some(&*expected.1)),
+                "{answer}"
+            );
+            assert_eq!(ran["stdout"], stdout, "{answer}");
+        }
+        server.close_well();
+    }
 }
 
 #[test]

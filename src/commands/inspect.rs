@@ -118,7 +118,12 @@ impl Report {
             unknown_imports: interface.unknown_imports().into_iter().map(str::to_owned).collect(),
             may_need: needs(&exports.imports),
             imports: exports.imports.clone(),
-            notes: program.map(|program| program.notes.clone()).unwrap_or_default(),
+            notes: program
+                .map(|program| {
+                    let broken = program.broken.iter().map(|reason| format!("it cannot be run: {reason}"));
+                    program.notes.iter().cloned().chain(broken).collect()
+                })
+                .unwrap_or_default(),
             warnings: inspection.warnings,
             path: inspection.path,
         }

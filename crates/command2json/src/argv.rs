@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::input_schema::MAX_COUNT;
 use crate::plan::{Plan, PlannedFlag, PlannedPositional, spelling};
-use crate::tree::{Flag, Pass, Positional, ValueType};
+use crate::tree::{Flag, Pass, ValueType};
 use crate::values;
 
 /// What a program is started with.
@@ -199,10 +199,11 @@ impl Reader {
                 None => self.unknown(path, key, &keys),
             }
         }
-        let words = |(PlannedFlag { key, flag, .. }, value): (&PlannedFlag, Option<&Value>)| {
+        let words = |(planned, value): (&PlannedFlag, Option<&Value>)| {
+            let PlannedFlag { key, flag, .. } = planned;
             let path = format!("{path}.{key}");
             match value.filter(|value| !value.is_null()) {
-                Some(value) => self.flag(&path, flag, value),
+                Some(value) => self.flag(&path, planned, value),
                 None if flag.required => {
                     self.wrong(&path, "is required");
                     vec![]
@@ -213,7 +214,8 @@ impl Reader {
         plan.flags.iter().zip(values).map(words).collect()
     }
 
-    fn flag(&mut self, path: &str, flag: &Flag, value: &Value) -> Vec<String> {
+    fn flag(&mut self, path: &str, planned: &PlannedFlag, value: &Value) -> Vec<String> {
+        let flag = &planned.flag;
         let name = spelling(flag);
         match (flag.ty, value) {
             (ValueType::Bool, Value::Bool(true)) => vec![name.to_owned()],
@@ -236,7 +238,7 @@ impl Reader {
             (_, Value::Array(items)) if flag.repeated => items
                 .iter()
                 .enumerate()
-                .flat_map(|(index, item)| self.one(&format!("{path}[{index}]"), flag, item))
+                .flat_map(|(index, item)| self.one(&format!("{path}[{index}]"), planned, item))
                 .collect(),
             (_, _) if flag.repeated => {
                 self.wrong(path, "expected an array");
@@ -244,12 +246,12 @@ impl Reader {
             }
             (_, Value::Bool(true)) if flag.optional_value => vec![name.to_owned()],
             (_, Value::Bool(false)) if flag.optional_value => off(flag),
-            (_, value) => self.one(path, flag, value),
+            (_, value) => self.one(path, planned, value),
         }
     }
 
-    fn one(&mut self, path: &str, flag: &Flag, value: &Value) -> Vec<String> {
-        let text = match values::text(flag.ty, &flag.values, flag.jsonschema.as_ref(), value) {
+    fn one(&mut self, path: &str, PlannedFlag { flag, checker, .. }: &PlannedFlag, value: &Value) -> Vec<String> {
+        let text = match values::text(flag.ty, &flag.values, checker.as_ref(), value) {
             Ok(text) => text,
             Err(problem) => {
                 self.wrong(path, problem);
@@ -339,11 +341,13 @@ impl Reader {
                 format!("{} values do not fit the positionals {}", words.len(), names.join(", ")),
             );
         }
-        let plain = named.iter().filter(|planned| !planned.positional.after_dashes).count();
-        let first_rest = named.iter().position(|planned| planned.positional.after_dashes);
-        let after_dashes = match first_rest {
-            Some(_) if words.len() > plain => words.split_off(plain),
-            _ => vec![],
+        let plain: Vec<&PlannedPositional> = named.iter().filter(|planned| !planned.positional.after_dashes).collect();
+        // One that takes all that is left takes it here, too.
+        let takes_all = plain.iter().any(|planned| planned.positional.variadic);
+        let after_dashes = if plain.len() < named.len() && words.len() > plain.len() && !takes_all {
+            words.split_off(plain.len())
+        } else {
+            vec![]
         };
         for (index, word) in words.iter().enumerate() {
             let planned = named.get(index).or(named.last());
@@ -366,7 +370,8 @@ impl Reader {
     fn named_args(&mut self, path: &str, named: &[PlannedPositional], given: &Map<String, Value>) -> Words {
         let mut words = Words::default();
         let mut missing: Option<&str> = None;
-        for PlannedPositional { key, positional } in named {
+        for planned in named {
+            let PlannedPositional { key, positional, .. } = planned;
             let path = format!("{path}.{key}");
             let value = given
                 .iter()
@@ -380,7 +385,7 @@ impl Reader {
             };
             let before = list.len();
             match value {
-                Some(value) => list.extend(self.positional(&path, positional, value)),
+                Some(value) => list.extend(self.positional(&path, planned, value)),
                 None if positional.required => self.wrong(&path, "is required"),
                 None => {}
             }
@@ -394,8 +399,9 @@ impl Reader {
         words
     }
 
-    fn positional(&mut self, path: &str, positional: &Positional, value: &Value) -> Vec<String> {
-        let one = |value: &Value| values::text(positional.ty, &positional.values, positional.jsonschema.as_ref(), value);
+    fn positional(&mut self, path: &str, planned: &PlannedPositional, value: &Value) -> Vec<String> {
+        let positional = &planned.positional;
+        let one = |value: &Value| values::text(positional.ty, &positional.values, planned.checker.as_ref(), value);
         let items = match value {
             Value::Array(items) if positional.variadic => items.as_slice(),
             _ if positional.variadic => {

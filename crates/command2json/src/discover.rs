@@ -89,8 +89,8 @@ impl Explorer<'_> {
 
     /// The command with its subcommands filled in.
     fn below(&mut self, path: &[String], mut help: Help) -> Command {
-        pass_short_flags_safely(help.family, &mut help.command);
         let whole = help.command.clone();
+        pass_short_flags_safely(help.family, &mut help.command);
         let stubs = std::mem::take(&mut help.command.commands);
         let is_deep = path.len() >= MAX_DEPTH;
         let commands = stubs
@@ -174,10 +174,7 @@ fn weight(help: &Help) -> usize {
 }
 
 fn says_the_same(child: &Command, parent: &Command) -> bool {
-    child.flags == parent.flags
-        && child.args == parent.args
-        && child.description == parent.description
-        && !child.commands.is_empty()
+    child.flags == parent.flags && child.args == parent.args && child.commands == parent.commands
 }
 
 /// The command with what its parent says of it, where it does not say that itself.

@@ -15,7 +15,7 @@ pub fn input_schema(plan: &Plan) -> Value {
     if plan.flat {
         add_flags(plan, &mut root);
         match &plan.args {
-            Some(args) => add_args(args, &mut root),
+            Some(args) => add_args(args, "", &mut root),
             None => root.add("args", any_args(plan), false),
         }
     } else {
@@ -30,7 +30,7 @@ pub fn input_schema(plan: &Plan) -> Value {
             Some([]) => {}
             Some(named) => {
                 let mut args = Object::default();
-                add_args(named, &mut args);
+                add_args(named, "/properties/args", &mut args);
                 let required = args.is_required();
                 root.add("args", args.schema(), required);
             }
@@ -87,9 +87,12 @@ fn add_flags(plan: &Plan, to: &mut Object) {
     }
 }
 
-fn add_args(args: &[PlannedPositional], to: &mut Object) {
-    for PlannedPositional { key, positional } in args {
-        to.add(key, positional_schema(positional), positional.required);
+fn add_args(args: &[PlannedPositional], section: &str, to: &mut Object) {
+    for PlannedPositional { key, positional, .. } in args {
+        let mut schema = positional_schema(positional);
+        let inside = if positional.variadic { "/items" } else { "" };
+        relocate(&mut schema, &format!("#{section}/properties/{key}{inside}"));
+        to.add(key, schema, positional.required);
     }
 }
 

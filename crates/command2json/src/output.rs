@@ -1,15 +1,13 @@
 //! Captured output to JSON: what a program printed, and the data in it.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use crate::output_schema::is_declared;
-use crate::schema::{compile, one_line, place};
+use crate::schema::{Checker, one_line};
 use crate::table::rows_of;
 use crate::tree::{Format, Output};
 
@@ -29,24 +27,8 @@ pub struct Captured<'a> {
     pub hint: Option<String>,
 }
 
-/// The schema that parsed output is held against, ready for use.
-pub struct OutputValidator(Validator);
-
-impl OutputValidator {
-    /// Nothing where no schema is given, or one that is no schema; descriptions with such a one are refused.
-    pub fn new(output: Option<&Output>) -> Option<Self> {
-        compile(output?.schema.as_ref()?).ok().map(Self)
-    }
-}
-
-impl fmt::Debug for OutputValidator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OutputValidator").finish_non_exhaustive()
-    }
-}
-
 /// The captured output as [`crate::output_schema`] describes it.
-pub fn output_to_json(captured: &Captured, output: Option<&Output>, validator: Option<&OutputValidator>) -> Value {
+pub fn output_to_json(captured: &Captured, output: Option<&Output>, checker: Option<&Checker>) -> Value {
     let stdout = Stream::new(captured.stdout, captured.stdout_dropped);
     let stderr = Stream::new(captured.stderr, captured.stderr_dropped);
     let mut object = Map::from_iter([
@@ -62,12 +44,14 @@ pub fn output_to_json(captured: &Captured, output: Option<&Output>, validator: O
             object.insert(format!("{name}Dropped"), Value::from(stream.dropped));
         }
     }
-    match data_in(&stdout, output, validator) {
+    match data_in(&stdout, output, checker) {
         // Null is what a client takes for nothing anyway.
         Ok(None | Some(Value::Null)) => {}
         Ok(Some(data)) => {
             object.insert("json".to_owned(), data);
         }
+        // A program that failed had something else to say.
+        Err(_) if captured.exit_code != 0 => {}
         Err(reason) => {
             object.insert("jsonError".to_owned(), Value::from(one_line(&reason, MAX_REASON)));
         }
@@ -150,7 +134,7 @@ impl<'a> Stream<'a> {
 }
 
 /// The data that was printed. Nothing where none is found that nobody promised; a reason where it was promised.
-fn data_in(stdout: &Stream, output: Option<&Output>, validator: Option<&OutputValidator>) -> Result<Option<Value>, String> {
+fn data_in(stdout: &Stream, output: Option<&Output>, checker: Option<&Checker>) -> Result<Option<Value>, String> {
     let format = output.and_then(|output| output.format);
     if format == Some(Format::Text) {
         return Ok(None);
@@ -158,19 +142,11 @@ fn data_in(stdout: &Stream, output: Option<&Output>, validator: Option<&OutputVa
     let parsed = match stdout.text {
         None => Err("stdout is no text".to_owned()),
         Some(_) if stdout.dropped > 0 => Err(format!("{} bytes of stdout are missing", stdout.dropped)),
-        Some(text) => parse(text, format, validator.is_some()),
+        Some(text) => parse(text, format, checker.is_some()),
     };
-    let valid = parsed.and_then(|data| match validator {
-        Some(OutputValidator(validator)) => validator
-            .validate(&data)
-            .map_err(|error| {
-                format!(
-                    "stdout is not as the schema says at {}: {error}",
-                    place(error.instance_path().as_str())
-                )
-            })
-            .map(|()| data),
-        None => Ok(data),
+    let valid = parsed.and_then(|data| match checker.map(|checker| checker.check(&data)) {
+        Some(Err(problem)) => Err(format!("stdout is not as the schema says {problem}")),
+        _ => Ok(data),
     });
     match valid {
         Ok(data) => Ok(Some(data)),

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use component2json::{property_key, snake_case};
-use serde::{Deserialize, Serialize};
 
+use crate::schema::Checker;
 use crate::select::Patterns;
 use crate::tree::{Command, Flag, Output, Positional, ValueType};
 
@@ -16,7 +16,7 @@ const NEVER_OFFERED: [&str; 3] = ["help", "completion", "completions"];
 const MAX_DEPTH: usize = 16;
 
 /// A command that can be run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// What the program is called, and the names of the subcommands down to this one.
     pub path: Vec<String>,
@@ -27,6 +27,8 @@ pub struct Plan {
     pub bare: bool,
     pub stdin: bool,
     pub output: Option<Output>,
+    /// What the data in the output is held against.
+    pub output_checker: Option<Checker>,
     /// A positional could be taken for the name of a subcommand.
     pub has_subcommands: bool,
     /// All inputs stand side by side.
@@ -34,19 +36,22 @@ pub struct Plan {
 }
 
 /// A flag under its key, and where in the command line it goes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct PlannedFlag {
     pub key: String,
     pub flag: Flag,
+    /// What the JSON of a `json` flag is held against.
+    pub(crate) checker: Option<Checker>,
     /// The index in the path of the command that has it: it is passed right after that name.
     pub level: usize,
 }
 
 /// A positional under its key.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct PlannedPositional {
     pub key: String,
     pub positional: Positional,
+    pub(crate) checker: Option<Checker>,
 }
 
 impl Plan {
@@ -163,6 +168,7 @@ fn plan(path: &[&Command], command: &Command, choice: &Choice<'_>) -> Plan {
         .map(|(level, flag)| PlannedFlag {
             key: keys.unique(flag_key(flag)),
             flag: flag.clone(),
+            checker: flag.jsonschema.as_ref().map(Checker::new),
             level,
         })
         .collect();
@@ -170,6 +176,7 @@ fn plan(path: &[&Command], command: &Command, choice: &Choice<'_>) -> Plan {
     let planned = |positional: &Positional| PlannedPositional {
         key: keys.unique(property_key(&positional.name)),
         positional: positional.clone(),
+        checker: positional.jsonschema.as_ref().map(Checker::new),
     };
     let args = command.args.as_ref().map(|args| args.iter().map(planned).collect());
     let mut plan = Plan {
@@ -178,6 +185,7 @@ fn plan(path: &[&Command], command: &Command, choice: &Choice<'_>) -> Plan {
         args,
         bare: command.bare && command.args.is_none() && command.flags.is_empty(),
         stdin: command.stdin.unwrap_or(false),
+        output_checker: output.as_ref().and_then(|output| output.schema.as_ref()).map(Checker::new),
         output,
         has_subcommands: !command.commands.is_empty(),
         flat: false,

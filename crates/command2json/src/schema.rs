@@ -1,7 +1,37 @@
 //! JSON Schemas that somebody gave: compiled without ever fetching what they refer to.
 
+use std::sync::{Arc, OnceLock};
+
 use jsonschema::Validator;
 use serde_json::Value;
+
+/// What is told of a value that does not fit.
+const MAX_PROBLEM: usize = 300;
+
+/// A schema that values are held against. It is compiled when it is first needed, once for all clones.
+#[derive(Clone, Debug)]
+pub struct Checker {
+    schema: Value,
+    compiled: Arc<OnceLock<Result<Validator, String>>>,
+}
+
+impl Checker {
+    pub fn new(schema: &Value) -> Self {
+        Self {
+            schema: schema.clone(),
+            compiled: Arc::default(),
+        }
+    }
+
+    /// What is wrong with a value, if anything is.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        let validator = self.compiled.get_or_init(|| compile(&self.schema)).as_ref();
+        let validator = validator.map_err(|error| format!("the schema in the description is wrong: {error}"))?;
+        validator
+            .validate(value)
+            .map_err(|error| one_line(&format!("at {}: {error}", place(error.instance_path().as_str())), MAX_PROBLEM))
+    }
+}
 
 /// Compiles a schema. A reference to another document is an error, whatever features `jsonschema` is built with.
 pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::schema::{compile, one_line};
+use crate::schema::Checker;
 use crate::tree::ValueType;
 
 /// Patterns are written once, so that the schema and the check cannot disagree. They are looser than the programs, which have the
@@ -15,9 +15,6 @@ const IP: &str = r"^([0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)$"
 const IP_NET: &str = r"^([0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)/[0-9]{1,3}$";
 const HEX: &str = r"^([0-9a-fA-F]{2})*$";
 const BASE64: &str = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
-
-/// What is told of a value that does not fit its schema.
-const MAX_PROBLEM: usize = 300;
 
 /// The pattern of a type whose values are strings of a certain form, with an example.
 fn pattern(ty: ValueType) -> Option<(&'static str, &'static str)> {
@@ -74,9 +71,9 @@ fn any_json() -> Value {
 }
 
 /// One value as the program reads it, or what it should have been instead.
-pub(crate) fn text(ty: ValueType, values: &[String], jsonschema: Option<&Value>, value: &Value) -> Result<String, String> {
+pub(crate) fn text(ty: ValueType, values: &[String], checker: Option<&Checker>, value: &Value) -> Result<String, String> {
     let text = match (ty, value) {
-        (ValueType::Json, value) => return json_text(jsonschema, value),
+        (ValueType::Json, value) => return json_text(checker, value),
         (ValueType::Bool, Value::Bool(flag)) => flag.to_string(),
         (ValueType::Integer | ValueType::Unsigned, Value::Number(_)) if values.is_empty() => {
             whole_number(value).ok_or("expected a whole number")?
@@ -122,18 +119,12 @@ pub(crate) fn whole_number(value: &Value) -> Option<String> {
 }
 
 /// JSON for a flag that takes JSON: any value is written out; a string that is JSON already is passed as it is.
-fn json_text(schema: Option<&Value>, value: &Value) -> Result<String, String> {
+fn json_text(checker: Option<&Checker>, value: &Value) -> Result<String, String> {
     let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let fits = |value: &Value| match schema.map(compile) {
-        Some(Ok(validator)) => validator
-            .validate(value)
-            .map_err(|error| one_line(&error.to_string(), MAX_PROBLEM)),
-        Some(Err(error)) => Err(format!("the schema in the description is wrong: {error}")),
-        None => Ok(()),
-    };
+    let fits = |value: &Value| checker.map_or(Ok(()), |checker| checker.check(value));
     // A string is JSON itself where that is what the schema wants; else it is the text of some.
     let text = match (fits(value), parsed) {
-        (Ok(()), Some(_)) if schema.is_none() => value.as_str().unwrap_or_default().to_owned(),
+        (Ok(()), Some(_)) if checker.is_none() => value.as_str().unwrap_or_default().to_owned(),
         (Ok(()), _) => value.to_string(),
         (Err(_), Some(parsed)) => {
             fits(&parsed)?;

@@ -1,7 +1,12 @@
 //! Command trees, the tools they become, and the command lines of calls: each file of `command_lines/` has a tree and cases. `BLESS=1` rewrites
 //! the tools and the answers.
 
-#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed"
+)]
 
 use std::collections::HashSet;
 use std::path::PathBuf;

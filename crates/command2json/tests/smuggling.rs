@@ -1,6 +1,11 @@
 //! Whatever values a call has, a program that reads its command line in the usual way sees each of them as what it was given for.
 
-#![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed"
+)]
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use command2json::{Answer, Command, Discovered, Given, discover, read_cli_json, read_usage_kdl};
 use component2json::{Exports, custom_section, with_custom_section};
 use policy::{ByteSize, Limits, Timeout};
-use sandbox::{CallError, CodeError, CodeKind, Executable, Exited, Sandbox, Start};
+use sandbox::{CallError, CodeError, CodeKind, Executable, Exited, Sandbox, Start, unknown_imports, unknown_module_imports};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LoadError;
@@ -42,6 +42,8 @@ pub struct ProgramMetadata {
     pub source: Source,
     /// What a person should know about how that was found out.
     pub notes: Vec<String>,
+    /// Why it can never run, if that is so.
+    pub broken: Option<String>,
 }
 
 impl ProgramMetadata {
@@ -53,14 +55,25 @@ impl ProgramMetadata {
             command: Command::default(),
             source: Source::Nothing,
             notes: Vec::new(),
+            broken: None,
         }
     }
 
     pub(crate) fn set(&mut self, found: Found) {
-        (self.command, self.source, self.notes) = (found.command, found.source, found.notes);
+        (self.command, self.source) = (found.command, found.source);
+        (self.notes, self.broken) = (found.notes, found.broken);
         let reads = |import: &String| import == "wasi_snapshot_preview1.fd_read" || import.starts_with("wasi:cli/stdin@");
         if !self.exports.imports.iter().any(reads) {
             without_stdin(&mut self.command);
+        }
+    }
+
+    /// The imports that nothing here implements.
+    pub(crate) fn unknown_imports(&self) -> Vec<&str> {
+        if self.is_module {
+            unknown_module_imports(&self.exports.imports)
+        } else {
+            unknown_imports(&self.exports.imports)
         }
     }
 
@@ -100,6 +113,7 @@ pub(crate) struct Found {
     command: Command,
     source: Source,
     notes: Vec<String>,
+    broken: Option<String>,
 }
 
 /// The description files that may lie beside a program.
@@ -190,6 +204,7 @@ pub(crate) fn find(
             command: given.command().clone(),
             source: Source::Description,
             notes: vec![],
+            broken: None,
         };
     }
     let asked = ask(path, sandbox, executable);
@@ -202,6 +217,7 @@ pub(crate) fn find(
                 _ => Source::Both,
             },
             notes: asked.notes,
+            broken: asked.broken,
         },
         Err(error) => {
             warnings.push(format!("the description was ignored: {error}"));
@@ -222,7 +238,12 @@ fn ask(path: &Path, sandbox: &Arc<Sandbox>, executable: impl FnOnce() -> Result<
                 notes,
             } = discover(&name, &mut |words| helper.ask(words));
             let source = if understood { Source::Help } else { Source::Nothing };
-            Found { command, source, notes }
+            Found {
+                command,
+                source,
+                notes,
+                broken: None,
+            }
         }
         Err(error) => Found {
             command: Command {
@@ -231,7 +252,8 @@ fn ask(path: &Path, sandbox: &Arc<Sandbox>, executable: impl FnOnce() -> Result<
                 ..Command::default()
             },
             source: Source::Nothing,
-            notes: vec![format!("it could not be asked for its help: {error}")],
+            notes: vec![],
+            broken: Some(error.to_string()),
         },
     }
 }

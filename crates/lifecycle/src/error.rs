@@ -39,6 +39,8 @@ pub enum LoadError {
     NothingInDirectory { path: PathBuf },
     #[error("`{path}` is a program, and nothing of it is left to be offered: {reason}")]
     NoCommands { path: PathBuf, reason: &'static str },
+    #[error("`{path}` is a program that cannot be run: {reason}")]
+    Broken { path: PathBuf, reason: String },
     #[error("`{path}` is no program: it has neither `wasi:cli/run` nor `_start`\nhint: `host inspect` shows what it exports")]
     NoProgram { path: PathBuf },
     #[error("`{path}` could not be written: {error}")]

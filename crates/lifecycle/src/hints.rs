@@ -40,18 +40,38 @@ pub(crate) fn missing_grant(plan: &Plan, argv: &[String], exited: &Exited, grant
     if !COMPLAINTS.iter().any(|words| lower.contains(words)) {
         return None;
     }
-    let values = argv.iter().skip(plan.path.len()).map(|word| match word.split_once('=') {
-        Some((flag, value)) if flag.starts_with('-') => value,
-        _ => word.as_str(),
-    });
-    let mut paths = values.filter(|value| is_path(value));
-    let named = paths.clone().find(|path| complaint.contains(*path));
-    let path = named.or_else(|| paths.find(|path| path.contains('/')))?;
-    hint(path, grants)
+    let paths: Vec<&str> = argv
+        .iter()
+        .skip(plan.path.len())
+        .map(|word| value_in(word))
+        .filter(|value| could_be_a_path(value))
+        .collect();
+    let named = paths.iter().find(|path| complaint.contains(**path));
+    hint(named.or_else(|| paths.iter().find(|path| looks_like_a_path(path)))?, grants)
 }
 
-fn is_path(value: &str) -> bool {
+/// The value that a word passes: all of a positional, what follows the `=` of `--flag=value`, or the letter of `-fvalue`.
+fn value_in(word: &str) -> &str {
+    match (word.strip_prefix('-'), word.split_once('=')) {
+        (None, _) => word,
+        (Some(_), Some((_, value))) => value,
+        (Some(short), None) if !short.starts_with('-') => {
+            let mut letters = short.chars();
+            letters.next();
+            letters.as_str()
+        }
+        (Some(_), None) => "",
+    }
+}
+
+fn could_be_a_path(value: &str) -> bool {
     !value.is_empty() && !value.starts_with('-') && value.len() < 4096 && !value.contains(['\n', '\0'])
+}
+
+/// `a/b`, `b.txt`; but not `1.5`.
+fn looks_like_a_path(value: &str) -> bool {
+    let ending = value.rsplit_once('.').map_or("", |(_, ending)| ending);
+    value.contains('/') || ending.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
 fn hint(path: &str, grants: &Grants) -> Option<String> {
@@ -103,4 +123,78 @@ fn lexical(path: &Path) -> PathBuf {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::{Directory, DirectoryGrant};
+    use sandbox::Captured;
+
+    use super::*;
+
+    fn told(words: &[&str], stderr: &str, granted: &[(&str, Access)]) -> Option<String> {
+        let grants = Grants {
+            directories: granted
+                .iter()
+                .map(|(text, access)| DirectoryGrant {
+                    directory: text.parse::<Directory>().unwrap(),
+                    access: *access,
+                })
+                .collect(),
+        };
+        let command = command2json::Command {
+            name: "app".to_owned(),
+            ..command2json::Command::default()
+        };
+        let (tools, _) = command2json::tools(&command, &command2json::Offer::default());
+        let argv: Vec<String> = ["app"].iter().chain(words).map(|word| (*word).to_owned()).collect();
+        let exited = Exited {
+            exit_code: 1,
+            stdout: Captured::default(),
+            stderr: Captured {
+                bytes: stderr.as_bytes().to_vec(),
+                dropped: 0,
+            },
+        };
+        missing_grant(&tools[0].target.plans()[0], &argv, &exited, &grants)
+    }
+
+    #[test]
+    fn the_path_that_failed_is_found_wherever_it_was_passed() {
+        for (words, stderr, flag) in [
+            (
+                &["/etc/passwd"][..],
+                "/etc/passwd: No such file or directory",
+                "--allow-read=/etc`",
+            ),
+            (&["--in=data/a.txt"], "cannot open data/a.txt", "--allow-read=data`"),
+            (&["-i12", "-fpll.v"], "Failed to open output file 'pll.v'", "--allow-read=.`"),
+            (&["12", "in.asc"], "Error: Failed to open input file.", "--allow-read=.`"),
+            (&["--", "a", "b"], "b: Capabilities insufficient", "--allow-read=.`"),
+        ] {
+            let hint = told(words, stderr, &[]).unwrap();
+            assert!(hint.contains(flag), "{hint}");
+        }
+    }
+
+    #[test]
+    fn what_is_granted_is_not_asked_for() {
+        let stderr = "a.txt: Operation not permitted";
+        assert_eq!(told(&["a.txt"], stderr, &[("/data", Access::Write)]), None);
+        let hint = told(&["a.txt"], stderr, &[("/data", Access::Read)]).unwrap();
+        assert!(hint.contains("--allow-write=/data`"), "{hint}");
+        let hint = told(
+            &["/data/../etc/x"],
+            "/data/../etc/x: not permitted",
+            &[("/data", Access::Write)],
+        )
+        .unwrap();
+        assert!(hint.contains("no access"), "{hint}");
+    }
+
+    #[test]
+    fn other_failures_have_no_hint() {
+        assert_eq!(told(&["a.txt"], "a.txt: not a picture", &[]), None);
+        assert_eq!(told(&["--fast", "12.5"], "cannot open the device", &[]), None);
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use command2json::{Captured, CommandLine, Description, Offer, OutputValidator, Target, output_text, output_to_json};
+use command2json::{Captured, CommandLine, Description, Offer, Target, output_text, output_to_json};
 use component2json::{DEFAULT_MAX_TOOL_NAME, Function, ResultError, json_to_arguments, returned_to_json};
 use policy::{Grants, Limits};
 use sandbox::{CallError, CodeError, CodeKind, Compiled, Executable, Program, Sandbox, Start};
@@ -198,6 +198,11 @@ impl LifecycleManager {
             Contents::Program { exports, is_module } => {
                 let mut program = ProgramMetadata::new(exports, is_module);
                 let executable = || -> Result<Arc<Executable>, CodeError> {
+                    // It would be compiled for nothing.
+                    let unknown = program.unknown_imports();
+                    if !unknown.is_empty() {
+                        return Err(CodeError::Link(unknown.join(", ")));
+                    }
                     let kind = program.code_kind();
                     let compiled = compiled(&self.sandbox, self.cache.as_deref(), &digest, kind, || Ok(bytes.into()))?;
                     Ok(Arc::new(self.sandbox.link_executable(&compiled, kind, &program.exports)?))
@@ -376,8 +381,7 @@ impl LifecycleManager {
             exit_code: exited.exit_code,
             hint: missing_grant(plan, &argv, &exited, grants),
         };
-        let validator = OutputValidator::new(plan.output.as_ref());
-        let value = output_to_json(&captured, plan.output.as_ref(), validator.as_ref());
+        let value = output_to_json(&captured, plan.output.as_ref(), plan.output_checker.as_ref());
         Ok(CallOutcome {
             structured: in_envelope(tool, value),
             text: Some(output_text(&captured)),
@@ -444,7 +448,15 @@ fn check(path: &Path, interface: &Interface) -> Result<(), LoadError> {
     }
     let exports = match interface {
         Interface::Functions { exports, .. } if exports.functions.is_empty() => exports,
-        _ => return Ok(()),
+        Interface::Functions { .. } => return Ok(()),
+        Interface::Program(program) => {
+            return program.broken.as_ref().map_or(Ok(()), |reason| {
+                Err(LoadError::Broken {
+                    path: path.to_owned(),
+                    reason: reason.clone(),
+                })
+            });
+        }
     };
     let reasons = exports
         .left_out

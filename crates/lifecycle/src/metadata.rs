@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use component2json::{Exports, FileKind, ToolMetadata, component_exports_to_tools, core_imports, file_kind, read_exports};
-use sandbox::{unknown_imports, unknown_module_imports};
+use sandbox::unknown_imports;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -160,8 +160,8 @@ impl Interface {
     /// The imports that nothing here implements.
     pub fn unknown_imports(&self) -> Vec<&str> {
         match self {
-            Self::Program(program) if program.is_module => unknown_module_imports(&program.exports.imports),
-            other => unknown_imports(&other.exports().imports),
+            Self::Functions { exports, .. } => unknown_imports(&exports.imports),
+            Self::Program(program) => program.unknown_imports(),
         }
     }
 }

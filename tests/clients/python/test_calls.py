@@ -44,6 +44,11 @@ def check_list(listed, calls):
     expect(tools == called, f"tools without a call: {tools - called}, calls without a tool: {called - tools}")
 
 
+def is_program(result):
+    """What a program left behind. Its text is what it printed, not the JSON of all of it."""
+    return isinstance(result, dict) and "exitCode" in result
+
+
 async def check_call(client, tool, case):
     if "error" not in case and case.get("schema", True):
         expect_valid(case["arguments"], tool.input_schema, "inputSchema")
@@ -62,6 +67,9 @@ async def check_call(client, tool, case):
         expect(structured is None, f"an unexpected result: {json.dumps(structured)}")
     if "text" in case:
         expect(case["text"] in text, f"`{case['text']}` is not in the text: {text}")
+    elif is_program(case.get("result")):
+        printed = [case["result"][key] for key in ["stdout", "stderr"] if f"{key}Encoding" not in case["result"]]
+        expect(text and all(part.strip() in text for part in printed), f"{printed} is not in the text: {text}")
     elif "result" in case:
         expect(same(json.loads(text), structured), f"the text is not the structuredContent: {text}")
     else:

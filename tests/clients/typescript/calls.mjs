@@ -68,6 +68,11 @@ function checkList(listed, calls) {
   expect(missing.flat().length === 0, `tools without a call: ${missing[0]}, calls without a tool: ${missing[1]}`);
 }
 
+// What a program left behind. Its text is what it printed, not the JSON of all of it.
+function isProgram(result) {
+  return result !== null && typeof result === "object" && "exitCode" in result;
+}
+
 async function checkCall(client, tool, call, exactArguments) {
   if (!("error" in call) && call.schema !== false) expectValid(call.arguments, tool.inputSchema, "inputSchema");
 
@@ -92,6 +97,9 @@ async function checkCall(client, tool, call, exactArguments) {
   }
   if ("text" in call) {
     expect(text.includes(call.text), `\`${call.text}\` is not in the text: ${text}`);
+  } else if (isProgram(call.result ?? null)) {
+    const printed = ["stdout", "stderr"].filter((key) => !(`${key}Encoding` in call.result)).map((key) => call.result[key]);
+    expect(text && printed.every((part) => text.includes(part.trim())), `${printed} is not in the text: ${text}`);
   } else if ("result" in call) {
     expect(isDeepStrictEqual(JSON.parse(text), structured), `the text is not the structuredContent: ${text}`);
   } else {

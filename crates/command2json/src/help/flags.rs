@@ -23,8 +23,9 @@ pub(super) fn flags(outline: &Outline, forms: &[Form], family: Family) -> Vec<Fl
         add_from_usage(&mut flags, forms, family, outline);
     }
     mark_from_usage(&mut flags, forms);
-    merge_negations(&mut flags);
+    // First, so that `--no-version` is no negation of what is not offered.
     flags.retain(|flag| !asks_for_help(flag) && !asks_for_version(flag));
+    merge_negations(&mut flags);
     flags.truncate(MAX_LIST);
     flags
 }

@@ -106,7 +106,7 @@ impl Form {
                 tokens.next();
             } else if token == "--" {
                 after_dashes = true;
-            } else if token == "..." || token == "[...]" {
+            } else if matches!(token, "..." | "[...]" | ".." | "[..]") {
                 if let Some(last) = self.positionals.last_mut() {
                     last.variadic = true;
                 }

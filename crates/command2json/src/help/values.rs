@@ -482,6 +482,7 @@ pub(super) fn says_repeated(text: &str) -> bool {
             "is repeatable",
             "repeat to ",
             "specify twice",
+            "option twice",
             "pass twice",
             "is additive",
             "can repeat",
