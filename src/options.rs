@@ -115,10 +115,13 @@ impl GrantOptions {
     pub(crate) fn grants(&self) -> anyhow::Result<Grants> {
         let mut grants = Grants::default();
         for DirectoryGrant { directory, access } in &self.0 {
-            let host = directory
-                .host
-                .canonicalize()
-                .with_context(|| format!("the directory `{}` cannot be granted", directory.host.display()))?;
+            let host = directory.host.canonicalize().with_context(|| {
+                let colon = match directory.to_string().contains(':') {
+                    true => " (what follows the last `:` is its path inside)",
+                    false => "",
+                };
+                format!("the directory `{}` cannot be granted{colon}", directory.host.display())
+            })?;
             if !host.is_dir() {
                 bail!(
                     "`{}` cannot be granted: it is no directory\nhint: grant the directory that it is in",

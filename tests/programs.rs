@@ -131,7 +131,7 @@ depot_exec, env: {string}
     program!: string, args: [string]
 depot_fail, code!: integer, message: string = "failed as asked"
 depot_list, format: json|json-lines|yaml|table = "table", filter: object|array|string|number|boolean, limit: integer, color: auto|always|never|boolean
-depot_remote_access_allow, network!: [string]
+depot_remote_access_allow, network!: string
     name!: string
 depot_remote_add, address: string, port: integer = 443, timeout: string = "30s", header: {string}
     name!: string, url!: string
@@ -402,7 +402,7 @@ fn what_could_be_mistaken_is_refused() {
         ["depot_exec", {"flags": {"env": {"": "c"}}, "args": {"program": "p"}}, "a key must not be empty"],
         ["depot_exec", {"flags": {"env": {"A": "\0"}}, "args": {"program": "p"}}, "$.flags.env.A: a NUL"],
         // Behind a `--` it would be another positional.
-        ["depot_exec", {"args": {"program": "-p", "args": ["a"]}}, "$.args: a positional that could be read as a flag"],
+        ["depot_exec", {"args": {"program": "-p", "args": ["a"]}}, "$.args: a positional of this command must not start with `-`"],
         ["depot_exec", {"args": {"program": "-p"}}, "$.args"],
         ["depot_echo", {"flags": {"color": "--loud"}}, "$.flags.color: expected one of \"auto\""],
         ["depot_echo", {"flags": {"number": "1 --loud"}}, "$.flags.number: expected a number"],
@@ -1032,9 +1032,10 @@ fn a_complete_description_is_all_there_is() {
     let description = json!({"complete": true, "command": {"name": "spin", "summary": "Spins", "args": [],
         "flags": [{"names": ["--fast"], "type": "bool"}]}});
     home.write("loop.cli.json", description.to_string());
-    let start = std::time::Instant::now();
     let tools = listed(&home, &[], &program);
-    assert!(start.elapsed().as_secs() < 4, "it was run");
+    let report = inspected(&home, &program);
+    assert_eq!(report["commandsFrom"], "description");
+    assert_eq!(report["notes"], json!([]), "it would say that it never answered");
     assert_eq!(names(&tools), ["spin"]);
     assert_eq!(
         shapes(&tools["spin"]["inputSchema"]["properties"]["flags"]),
@@ -1524,26 +1525,17 @@ fn cache(home: &Home) -> Vec<(PathBuf, SystemTime)> {
 fn a_second_start_runs_nothing() {
     let home = Home::new();
     let program = copy(&home, "cli-loop", "loop");
-    let took = |expected_notes: usize| {
-        let start = std::time::Instant::now();
-        let report = inspected(&home, &program);
-        assert_eq!(report["notes"].as_array().unwrap().len(), expected_notes, "{report}");
-        start.elapsed().as_millis()
-    };
-    assert!(took(2) >= 4_000, "it was not asked");
+    let first = inspected(&home, &program);
+    assert_eq!(first["notes"].as_array().unwrap().len(), 2, "{first}");
+    // Asked again, it would be compiled again for lack of its code.
+    for (file, _) in cache(&home) {
+        if file.extension().is_some_and(|extension| extension == "cwasm") {
+            fs::remove_file(file).unwrap();
+        }
+    }
     let before = cache(&home);
-    assert!(took(2) < 3_000, "it was asked again");
-    let mut server = serve(&home, &["--timeout", "200ms"], std::slice::from_ref(&program));
-    server.call_error("loop", &json!({}));
-    server.close_well();
-    let metadata = |files: &[(PathBuf, SystemTime)]| {
-        files
-            .iter()
-            .filter(|(file, _)| before.iter().any(|(known, _)| known == file))
-            .cloned()
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(metadata(&cache(&home)), before);
+    assert_eq!(inspected(&home, &program), first);
+    assert_eq!(cache(&home), before);
     // A description that comes, changes or goes is a reason to look again.
     let describe = |summary: &str| {
         home.write(
@@ -1558,7 +1550,7 @@ fn a_second_start_runs_nothing() {
     assert_eq!(describe("One"), "`loop`: One");
     assert_eq!(describe("Two"), "`loop`: Two");
     fs::remove_file(home.file("loop.cli.json")).unwrap();
-    took(2);
+    assert_eq!(inspected(&home, &program)["notes"], first["notes"]);
 }
 
 /// How little one start allows says nothing about the program, so the next one must not suffer from it.
@@ -1568,7 +1560,7 @@ fn what_is_known_does_not_depend_on_the_limits_of_the_first_start() {
     let known = listed(&Home::new(), &[], &program);
     for limits in [["--max-output", "300"], ["--max-memory", "1MiB"], ["--timeout", "1ms"]] {
         let home = Home::new();
-        let first = finish(home.host(&["call"]).args(limits).arg(&program).arg("bytes"));
+        let first = finish(home.host(&["call"]).args(limits).arg(&program).arg("count"));
         assert_ne!(first.code, 101, "{}", first.stderr);
         assert_eq!(names(&listed(&home, &[], &program)), names(&known), "{limits:?}");
         assert_eq!(listed(&home, &[], &program), known, "{limits:?}");

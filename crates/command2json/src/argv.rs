@@ -79,10 +79,11 @@ impl Reader {
                 Vec::new()
             }
         };
-        if args.needs_dashes(plan) && !args.after_dashes.is_empty() {
+        let has_place_after_dashes = plan.args.iter().flatten().any(|planned| planned.positional.after_dashes);
+        if has_place_after_dashes && args.needs_dashes(plan) {
             self.wrong(
                 "$.args",
-                "a positional that could be read as a flag or a command cannot be given together with those that come after `--`",
+                "a positional of this command must not start with `-` or look like a command: after `--` come others",
             );
         }
         CommandLine {
@@ -240,10 +241,6 @@ impl Reader {
                 .enumerate()
                 .flat_map(|(index, item)| self.one(&format!("{path}[{index}]"), planned, item))
                 .collect(),
-            (_, _) if flag.repeated => {
-                self.wrong(path, "expected an array");
-                vec![]
-            }
             (_, Value::Bool(true)) if flag.optional_value => vec![name.to_owned()],
             (_, Value::Bool(false)) if flag.optional_value => off(flag),
             (_, value) => self.one(path, planned, value),
@@ -297,7 +294,7 @@ impl Reader {
             // `-f` alone would take the next word for its value, so that is the empty one.
             Pass::Attached if value.is_empty() => vec![name.to_owned(), String::new()],
             Pass::Attached => vec![format!("{name}{value}")],
-            Pass::Separate if value.starts_with('-') && !is_number => {
+            Pass::Separate if value.len() > 1 && value.starts_with('-') && !is_number => {
                 self.wrong(
                     path,
                     "a value for this flag must not start with `-`: the program could take it for another flag",

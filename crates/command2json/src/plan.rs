@@ -62,11 +62,14 @@ impl Plan {
 
     /// `git remote add [--tags] <name> <url>`
     pub fn usage(&self) -> String {
+        self.usage_without(&[])
+    }
+
+    /// The same without certain flags.
+    pub(crate) fn usage_without(&self, left_out: &[&PlannedFlag]) -> String {
+        let is_shown = |planned: &&PlannedFlag| !left_out.iter().any(|out| out.key == planned.key);
         let mut words = vec![self.name()];
-        words.extend(self.flags.iter().map(|planned| {
-            let shown = shown_flag(&planned.flag);
-            if planned.flag.required { shown } else { format!("[{shown}]") }
-        }));
+        words.extend(self.flags.iter().filter(is_shown).map(PlannedFlag::usage));
         match &self.args {
             None => words.push("[args]...".to_owned()),
             Some(args) => words.extend(args.iter().map(|planned| {
@@ -77,6 +80,10 @@ impl Plan {
             })),
         }
         words.join(" ")
+    }
+
+    pub(crate) fn has_flag(&self, key: &str) -> bool {
+        self.flags.iter().any(|planned| planned.key == key)
     }
 
     fn can_be_flat(&self) -> bool {
@@ -93,11 +100,16 @@ impl Plan {
     }
 }
 
-fn shown_flag(flag: &Flag) -> String {
-    let name = spelling(flag);
-    match flag.ty {
-        ValueType::Bool | ValueType::Count => name.to_owned(),
-        _ => format!("{name} {}", flag.value_name.as_deref().unwrap_or("VALUE")),
+impl PlannedFlag {
+    /// `[--tags]`, `--name NAME`
+    pub(crate) fn usage(&self) -> String {
+        let flag = &self.flag;
+        let name = spelling(flag);
+        let shown = match flag.ty {
+            ValueType::Bool | ValueType::Count => name.to_owned(),
+            _ => format!("{name} {}", flag.value_name.as_deref().unwrap_or("VALUE")),
+        };
+        if flag.required { shown } else { format!("[{shown}]") }
     }
 }
 

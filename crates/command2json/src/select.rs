@@ -86,7 +86,13 @@ impl Pattern {
     fn matches_command(&self, path: &[&str]) -> bool {
         let whole = path.join(" ");
         let below = path.get(1..).unwrap_or_default().join(" ");
-        let matches = |text: &str| self.glob.matches(text) || self.glob.matches(&format!("{text} "));
+        let group = self
+            .text
+            .trim_start_matches('!')
+            .trim()
+            .strip_suffix(" *")
+            .map(WildMatch::new);
+        let matches = |text: &str| self.glob.matches(text) || group.as_ref().is_some_and(|group| group.matches(text));
         matches(&whole) || (!below.is_empty() && matches(&below))
     }
 
@@ -121,6 +127,8 @@ mod tests {
             (&["*", "!delete *"], "app delete pods", false),
             (&["!delete *", "delete one"], "app delete one", false),
             (&["get p?ds"], "app get pods", true),
+            (&["?????"], "app echo", false),
+            (&["ec*"], "app echo", true),
         ] {
             let path: Vec<&str> = path.split(' ').collect();
             assert_eq!(patterns(texts).admit_command(&path), admitted, "{texts:?} {path:?}");

@@ -1,14 +1,14 @@
 //! Commands as tool definitions: one tool for each, or one for the whole program.
 
 use component2json::{
-    ArgumentError, ArgumentErrors, NameParts, ToolAnnotations, ToolMetadata, ToolName, clean_text, nearest_first,
+    ArgumentError, ArgumentErrors, NameParts, ToolAnnotations, ToolMetadata, ToolName, clean_text_within, nearest_first,
 };
 use serde_json::{Value, json};
 
 use crate::argv::{CommandLine, json_to_argv};
 use crate::input_schema::{Object, input_schema};
 use crate::output_schema::output_schema;
-use crate::plan::{self, Choice, Plan};
+use crate::plan::{self, Choice, Plan, PlannedFlag};
 use crate::select::Patterns;
 use crate::tree::{Command, Effect, Format, Output};
 
@@ -194,21 +194,32 @@ fn bundle(root: &Command, plans: Vec<(Plan, &Command)>, offer: &Offer) -> Comman
         .iter()
         .map(|(plan, command)| annotations(plan, command, offer))
         .collect();
-    let lines: Vec<String> = plans
-        .iter()
-        .map(|(plan, command)| match &command.summary {
-            Some(summary) => format!("- {}: {summary}", plan.usage()),
-            None => format!("- {}", plan.usage()),
-        })
-        .collect();
+    // What all commands take would otherwise fill the text.
+    let common = |flag: &&PlannedFlag| plans.len() > 1 && plans.iter().all(|(plan, _)| plan.has_flag(&flag.key));
+    let first = plans.first().map_or(&[][..], |(plan, _)| &plan.flags);
+    let common: Vec<&PlannedFlag> = first.iter().filter(common).collect();
+    let line = |(plan, command): &(Plan, &Command)| {
+        let usage = plan.usage_without(&common);
+        match &command.summary {
+            Some(summary) => format!("- {usage}: {summary}\n"),
+            None => format!("- {usage}\n"),
+        }
+    };
+    let lines: String = plans.iter().map(line).collect();
+    let all_take = match common.as_slice() {
+        [] => String::new(),
+        common => format!(
+            "All of them take {}.",
+            common.iter().map(|flag| flag.usage()).collect::<Vec<_>>().join(" ")
+        ),
+    };
     let about = about(root).map(|text| format!("{text}\n\n")).unwrap_or_default();
     CommandTool {
         name: NameParts::of_path(std::slice::from_ref(&root.name)),
         title: root.title.clone().unwrap_or_else(|| capitalized(&root.name)),
         description: capped(&format!(
-            "{about}Runs one of the commands of `{}`:\n{}",
-            root.name,
-            lines.join("\n")
+            "{about}Runs one of the commands of `{}`:\n{lines}{all_take}",
+            root.name
         )),
         input_schema: input.schema(),
         output_schema: output_schema(Some(&ANY_OUTPUT)),
@@ -253,11 +264,7 @@ fn about(command: &Command) -> Option<String> {
 }
 
 fn capped(text: &str) -> String {
-    let text = clean_text(text).unwrap_or_default();
-    match text.char_indices().nth(MAX_DESCRIPTION) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
+    clean_text_within(text, MAX_DESCRIPTION).unwrap_or_default()
 }
 
 /// What the description says of the effects, and over it what the person says.

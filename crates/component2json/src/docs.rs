@@ -417,9 +417,14 @@ fn unversioned(interface: &str) -> &str {
 /// Text from a stranger, fit to be shown: nothing that steers a terminal or hides what it says, and not too much of it.
 /// `None` when nothing is left.
 pub fn clean(text: &str) -> Option<String> {
+    clean_within(text, MAX_DOC_CHARS)
+}
+
+/// The same, with this many characters at most.
+pub fn clean_within(text: &str, max: usize) -> Option<String> {
     let kept: String = text.chars().filter(|c| !is_hidden(*c)).collect();
     let kept = kept.trim();
-    (!kept.is_empty()).then(|| cap(kept, MAX_DOC_CHARS))
+    (!kept.is_empty()).then(|| cap(kept, max))
 }
 
 /// Control characters except line feed and tab, and the format characters that reorder text or take no space.

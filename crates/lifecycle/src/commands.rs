@@ -22,7 +22,7 @@ const USAGE_KDL: &str = "usage.kdl";
 /// A description of more bytes than this is none.
 const MAX_DESCRIPTION: u64 = 4 << 20;
 
-/// Help is asked for within these, or the person's own limits where they are less: printing a text is no work.
+/// Help is asked for within these limits and the usual memory, whatever calls may use: what is found out is kept for all later starts.
 const HELP_TIMEOUT: Timeout = Timeout::from_millis(const { NonZeroU64::new(5_000).unwrap() });
 const HELP_OUTPUT: ByteSize = ByteSize::from_mib(1);
 
@@ -172,6 +172,7 @@ fn parse(name: &str, text: &str) -> Result<Given, String> {
 
 /// Puts a description into the file of a program.
 pub fn embed_description(program: &Path, description: &Path) -> Result<(), LoadError> {
+    files::check_binary(program)?;
     let bytes = files::read_component(program)?;
     let wrong = |problem| LoadError::Description {
         path: description.to_owned(),
@@ -278,14 +279,13 @@ struct Helper<'a> {
 
 impl<'a> Helper<'a> {
     fn new(sandbox: &'a Arc<Sandbox>, executable: &'a Arc<Executable>) -> Self {
-        let given = sandbox.limits();
         Self {
             sandbox,
             executable,
             limits: Limits {
-                timeout: given.timeout.min(HELP_TIMEOUT),
-                max_output: given.max_output.min(HELP_OUTPUT),
-                ..given.clone()
+                timeout: HELP_TIMEOUT,
+                max_output: HELP_OUTPUT,
+                ..Limits::default()
             },
             end: std::time::Instant::now() + ALL_HELP,
         }

@@ -122,6 +122,9 @@ fn parse(path: &Path) -> Result<Docs, String> {
 
 /// Puts the docs of a WIT into a component file. Returns how many bytes the file grew by.
 pub fn embed_docs(component: &Path, wit: &Path, output: &Path) -> Result<u64, EmbedError> {
+    if output == component {
+        files::check_binary(component)?;
+    }
     let bytes = files::read_component(component)?;
     let read_error = |error| LoadError::Component {
         path: component.to_owned(),

@@ -43,6 +43,8 @@ pub enum LoadError {
     Broken { path: PathBuf, reason: String },
     #[error("`{path}` is no program: it has neither `wasi:cli/run` nor `_start`\nhint: `host inspect` shows what it exports")]
     NoProgram { path: PathBuf },
+    #[error("`{path}` is no binary, and would be replaced by one\nhint: assemble it first, for example with `wasm-tools parse`")]
+    IsText { path: PathBuf },
     #[error("`{path}` could not be written: {error}")]
     Write { path: PathBuf, error: std::io::Error },
     #[error("the description `{path}` cannot be used: {problem}")]

@@ -80,6 +80,17 @@ pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
     }
 }
 
+/// Refuses WebAssembly text, in whose place nobody wants to find a binary.
+pub(crate) fn check_binary(path: &Path) -> Result<(), LoadError> {
+    let mut start = [0; 4];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    // Whatever else is wrong with the file, who reads it will say so.
+    if read.is_ok() && start != *b"\0asm" {
+        return Err(LoadError::IsText { path: path.to_owned() });
+    }
+    Ok(())
+}
+
 fn looks_like_wat(path: &Path, bytes: &[u8]) -> bool {
     path.extension().is_some_and(|extension| extension == "wat")
         || bytes.trim_ascii_start().starts_with(b"(component")

@@ -88,9 +88,10 @@ fn hint(path: &str, grants: &Grants) -> Option<String> {
             "`{path}` is in a directory that was granted for reading only; if it is to be written, `--allow-write={directory}` allows that"
         )),
         None => {
+            // What is granted first becomes the working directory, so a relative path needs the one that it starts from.
             let folder = match Path::new(path).parent() {
-                Some(folder) if folder.as_os_str().is_empty() => ".".to_owned(),
-                Some(folder) => folder.display().to_string(),
+                Some(folder) if folder.is_absolute() => folder.display().to_string(),
+                Some(_) => ".".to_owned(),
                 None => path.to_owned(),
             };
             Some(format!(
@@ -167,7 +168,7 @@ mod tests {
                 "/etc/passwd: No such file or directory",
                 "--allow-read=/etc`",
             ),
-            (&["--in=data/a.txt"], "cannot open data/a.txt", "--allow-read=data`"),
+            (&["--in=data/a.txt"], "cannot open data/a.txt", "--allow-read=.`"),
             (&["-i12", "-fpll.v"], "Failed to open output file 'pll.v'", "--allow-read=.`"),
             (&["12", "in.asc"], "Error: Failed to open input file.", "--allow-read=.`"),
             (&["--", "a", "b"], "b: Capabilities insufficient", "--allow-read=.`"),

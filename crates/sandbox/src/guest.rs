@@ -168,19 +168,19 @@ impl Watched for ModuleGuest {
 fn wasi(watch: &Watch, grants: &Grants) -> Result<WasiCtxBuilder, CallError> {
     let mut wasi = WasiCtx::builder();
     wasi.stdout(watch.stdout.clone()).stderr(watch.stderr.clone());
+    // WASI has no working directory, but libcs take relative paths to be below what is called `.`, or another relative name.
+    let working_directory = grants.directories.first().map(|grant| grant.directory.guest_path());
     for (index, DirectoryGrant { directory, access }) in grants.directories.iter().enumerate() {
         let perms = match access {
             Access::Read => FsPerms::ReadOnly,
             Access::Write => FsPerms::ReadWrite,
         };
         let guest = directory.guest_path();
-        // The first is the working directory. WASI has none, but libcs take relative paths to be below `.`; some ask for it by
-        // name instead.
-        let cwd = (index == 0 && guest != ".").then_some(".");
         if index == 0 {
             wasi.initial_cwd(&guest).env("PWD", &guest);
         }
-        for path in [guest.as_str()].into_iter().chain(cwd) {
+        let relative = working_directory.as_ref().and_then(|cwd| below(&guest, cwd));
+        for path in [guest.as_str()].into_iter().chain(relative) {
             wasi.preopened_dir(&directory.host, path, perms)
                 .map_err(|error| CallError::Directory {
                     path: directory.host.clone(),
@@ -189,6 +189,17 @@ fn wasi(watch: &Watch, grants: &Grants) -> Result<WasiCtxBuilder, CallError> {
         }
     }
     Ok(wasi)
+}
+
+/// The path relative to the working directory, where it is below that: `.` for itself.
+fn below<'a>(path: &'a str, cwd: &str) -> Option<&'a str> {
+    if path == "." {
+        return None;
+    }
+    match path.strip_prefix(cwd)? {
+        "" => Some("."),
+        rest => rest.strip_prefix('/').filter(|rest| !rest.is_empty()),
+    }
 }
 
 fn program_wasi(watch: &Watch, grants: &Grants, start: Start) -> Result<WasiCtxBuilder, CallError> {

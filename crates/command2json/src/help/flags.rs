@@ -64,6 +64,10 @@ fn flag(spec: &Spec, entry: &Entry, family: Family, notes: &HashMap<&str, &str>)
     if family == Family::GoFlag && !is_switch && flag.names.iter().all(|name| !name.starts_with("--")) {
         flag.pass = Some(Pass::Equals);
     }
+    // Who writes the help by hand may well read the command line by hand, word by word.
+    if family == Family::Plain && !is_switch && spec.spaced && !flag.optional_value {
+        flag.pass = Some(Pass::Separate);
+    }
     Some(flag)
 }
 

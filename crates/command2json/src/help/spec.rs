@@ -9,6 +9,8 @@ pub(super) struct Spec {
     pub(super) negation: Option<String>,
     /// Its value as it is written, brackets included.
     pub(super) value: Option<String>,
+    /// The value is written after a blank: `--output FILE`.
+    pub(super) spaced: bool,
     /// `--color[=WHEN]`
     pub(super) optional_value: bool,
     /// `--file <FILE>...`, or `--verbose...` without a value.
@@ -146,6 +148,7 @@ impl Spec {
                     values += 1;
                     self.optional_value |= values == 1 && is_optional(token);
                     self.more_values |= values > 1;
+                    self.spaced = true;
                     self.set_value(token);
                 }
             }
