@@ -130,7 +130,7 @@ depot_echo, loud: boolean, text: string, number: number, item: [string], color: 
 depot_exec, env: {string}
     program!: string, args: [string]
 depot_fail, code!: integer, message: string = "failed as asked"
-depot_list, format: json|json-lines|yaml|table = "table", filter: object|array|string|number|boolean, limit: integer, color: auto|always|never|boolean
+depot_list, format: json|json-lines|yaml|table = "table", filter: object|string, limit: integer, color: auto|always|never|boolean
 depot_remote_access_allow, network!: string
     name!: string
 depot_remote_add, address: string, port: integer = 443, timeout: string = "30s", header: {string}

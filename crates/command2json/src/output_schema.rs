@@ -68,8 +68,8 @@ fn parsed_schema(output: Option<&Output>) -> (Value, Schema) {
         (None, Some(Format::Table)) => {
             json!({"type": "array", "items": {"type": "object", "additionalProperties": {"type": "string"}}})
         }
-        (None, Some(Format::Jsonl)) => json!({"type": "array", "items": anything()}),
-        (None, None) => json!({"anyOf": [{"type": "object"}, {"type": "array", "items": anything()}]}),
+        (None, Some(Format::Jsonl)) => json!({"type": "array"}),
+        (None, None) => json!({"anyOf": [{"type": "object"}, {"type": "array"}]}),
         (None, Some(_)) => anything_but_null(),
     };
     (described(parsed), Schema::new())
@@ -82,16 +82,11 @@ fn described(mut schema: Value) -> Value {
     schema
 }
 
-/// An empty schema would say the same, but some clients take that for a mistake.
-fn anything() -> Value {
-    json!({"description": "Any value."})
-}
-
 /// A schema that allows null would have it filled in where nothing was parsed.
 fn anything_but_null() -> Value {
     json!({"anyOf": [
         {"type": "object"},
-        {"type": "array", "items": anything()},
+        {"type": "array"},
         {"type": "string"},
         {"type": "number"},
         {"type": "boolean"},

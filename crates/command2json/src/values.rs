@@ -64,10 +64,10 @@ pub(crate) fn schema(ty: ValueType, values: &[String], jsonschema: Option<&Value
     }
 }
 
-/// Any JSON. A string is taken for the text of some.
+/// Any JSON: an object, or the text of whatever else. (Other values are accepted as they are, but a list needs a schema for its items
+/// in the eyes of some model APIs, and of them nothing is known.)
 fn any_json() -> Value {
-    let types = ["object", "array", "string", "number", "boolean"];
-    json!({"anyOf": types.map(|ty| json!({"type": ty}))})
+    json!({"anyOf": [{"type": "object"}, {"type": "string"}]})
 }
 
 /// One value as the program reads it, or what it should have been instead.
