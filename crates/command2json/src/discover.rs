@@ -7,6 +7,9 @@ use crate::tree::{Command, Pass, ValueType};
 /// A program is asked no more often than this.
 const MAX_QUESTIONS: usize = 600;
 
+/// All answers together are at most this long; no program has more to say, and a tree is made of all of it.
+const MAX_ANSWERS: usize = 8 << 20;
+
 /// Subcommands of subcommands are looked at down to this depth.
 const MAX_DEPTH: usize = 8;
 
@@ -15,6 +18,8 @@ const MAX_NOTES: usize = 20;
 
 const NOT_UNDERSTOOD: &str = "its help (`--help`, `-h`, `help`) could not be understood, so that nothing is known of its commands and \
     flags: its tool takes bare `args`. A `.cli.json` file beside it can describe them";
+
+const TOO_MUCH: &str = "it has more commands than it was asked about; the rest take bare `args`";
 
 /// What became of one question.
 #[derive(Clone, Debug)]
@@ -47,6 +52,7 @@ pub fn discover(file_name: &str, ask: &mut dyn FnMut(&[String]) -> Answer) -> Di
     let mut explorer = Explorer {
         ask,
         questions: 0,
+        answered: 0,
         notes: Vec::new(),
     };
     let found = explorer.root(file_name);
@@ -70,10 +76,18 @@ pub fn discover(file_name: &str, ask: &mut dyn FnMut(&[String]) -> Answer) -> Di
 struct Explorer<'a> {
     ask: &'a mut dyn FnMut(&[String]) -> Answer,
     questions: usize,
+    /// How long the answers were so far.
+    answered: usize,
     notes: Vec<String>,
 }
 
 impl Explorer<'_> {
+    fn note_once(&mut self, note: &str) {
+        if !self.notes.iter().any(|known| known == note) {
+            self.notes.push(note.to_owned());
+        }
+    }
+
     fn note(&mut self, note: String) {
         if self.notes.len() < MAX_NOTES {
             self.notes.push(note);
@@ -116,21 +130,18 @@ impl Explorer<'_> {
         let names: Vec<&str> = path.iter().map(String::as_str).collect();
         let mut best: Option<Help> = None;
         for words in questions(path) {
-            if self.questions == MAX_QUESTIONS {
-                self.note(format!(
-                    "it has more commands than it was asked about ({MAX_QUESTIONS} questions); the rest take bare `args`"
-                ));
-            }
-            self.questions += 1;
-            if self.questions > MAX_QUESTIONS {
+            if self.questions >= MAX_QUESTIONS || self.answered >= MAX_ANSWERS {
+                self.note_once(TOO_MUCH);
                 break;
             }
+            self.questions += 1;
             match (self.ask)(&words) {
                 Answer::Printed {
                     stdout,
                     stderr,
                     exit_code,
                 } => {
+                    self.answered += stdout.len() + stderr.len();
                     let found = parse_help(&stdout, &names).or_else(|| parse_help(&stderr, &names));
                     let is_good = exit_code == 0 && found.is_some();
                     if found.as_ref().map_or(0, weight) > best.as_ref().map_or(0, weight) || (best.is_none() && found.is_some()) {

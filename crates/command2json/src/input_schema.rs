@@ -1,5 +1,6 @@
 //! The JSON Schema of a command's input.
 
+use component2json::clean_text;
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Plan, PlannedFlag, PlannedPositional};
@@ -155,7 +156,8 @@ fn positional_schema(positional: &Positional) -> Value {
 /// Adds the text and the default. An empty default says nothing.
 fn describe(schema: &mut Value, description: &Option<String>, value_name: Option<&str>, default: Option<&Value>) {
     let Some(schema) = schema.as_object_mut() else { return };
-    if let Some(text) = description.as_deref().or(value_name) {
+    // A description that came inside a program is a stranger's text, like its help.
+    if let Some(text) = description.as_deref().or(value_name).and_then(clean_text) {
         schema.insert("description".to_owned(), text.into());
     }
     let is_empty = |value: &Value| match value {

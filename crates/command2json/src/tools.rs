@@ -15,6 +15,8 @@ use crate::tree::{Command, Effect, Format, Output};
 /// What a description may be at most; some clients cut or refuse longer ones.
 const MAX_DESCRIPTION: usize = 4_000;
 
+const MAX_TITLE: usize = 100;
+
 /// What one of several commands prints: anything, parsed or not.
 const ANY_OUTPUT: Output = Output {
     format: Some(Format::Json),
@@ -216,7 +218,11 @@ fn bundle(root: &Command, plans: Vec<(Plan, &Command)>, offer: &Offer) -> Comman
     let about = about(root).map(|text| format!("{text}\n\n")).unwrap_or_default();
     CommandTool {
         name: NameParts::of_path(std::slice::from_ref(&root.name)),
-        title: root.title.clone().unwrap_or_else(|| capitalized(&root.name)),
+        title: root
+            .title
+            .as_ref()
+            .and_then(|title| clean_text_within(title, MAX_TITLE))
+            .unwrap_or_else(|| capitalized(&root.name)),
         description: capped(&format!(
             "{about}Runs one of the commands of `{}`:\n{lines}{all_take}",
             root.name
@@ -232,13 +238,15 @@ fn title(plan: &Plan, command: &Command, annotations: Option<&ToolAnnotations>) 
     let given = annotations
         .and_then(|annotations| annotations.title.as_ref())
         .or(command.title.as_ref());
-    given.cloned().unwrap_or_else(|| capitalized(&plan.name()))
+    let given = given.and_then(|title| clean_text_within(title, MAX_TITLE));
+    given.unwrap_or_else(|| capitalized(&plan.name()))
 }
 
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + chars.as_str()
+    let title = first.unwrap_or_default() + chars.as_str();
+    clean_text_within(&title, MAX_TITLE).unwrap_or_default()
 }
 
 /// The path, the long text, the examples.
