@@ -122,6 +122,11 @@ impl GrantOptions {
                 };
                 format!("the directory `{}` cannot be granted{colon}", directory.host.display())
             })?;
+            if directory.to_string() != directory.host.to_string_lossy() && std::path::Path::new(&directory.to_string()).is_dir() {
+                bail!(
+                    "`{directory}` could be a directory or `DIR:GUEST`\nhint: write `{directory}:GUEST`, with the path that it has inside"
+                );
+            }
             if !host.is_dir() {
                 bail!(
                     "`{}` cannot be granted: it is no directory\nhint: grant the directory that it is in",

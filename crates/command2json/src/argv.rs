@@ -23,7 +23,7 @@ pub struct CommandLine {
 const MAX_ARGV: usize = 4 << 20;
 
 /// Of the names that a wrong one could have been meant for, these many are told.
-const MAX_SUGGESTED: usize = 8;
+pub(crate) const MAX_SUGGESTED: usize = 8;
 
 /// The command line for a call. What is wrong with the arguments is reported with its JSON path, all of it at once.
 pub fn json_to_argv(plan: &Plan, arguments: &Value) -> Result<CommandLine, ArgumentErrors> {
@@ -84,6 +84,12 @@ impl Reader {
             self.wrong(
                 "$.args",
                 "a positional of this command must not start with `-` or look like a command: after `--` come others",
+            );
+        }
+        if !plan.dashes && args.could_be_read_otherwise(plan) {
+            self.wrong(
+                "$.args",
+                "a positional of this command must not start with `-` or be the name of a command: the program may not know `--`",
             );
         }
         CommandLine {
@@ -156,8 +162,15 @@ impl Reader {
             others.push("stdin");
         }
         let flags = self.flags(plan, "$", root, &others);
+        // A key is the one or the other: what a flag took is no positional.
+        let is_left = |key: &str| others.contains(&key) || find_flag(&plan.flags, key).is_none();
+        let left: Map<String, Value> = root
+            .iter()
+            .filter(|(key, _)| is_left(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
         let args = match (&plan.args, root.get("args")) {
-            (Some(named), _) => self.named_args("$", named, root),
+            (Some(named), _) => self.named_args("$", named, &left),
             (None, None | Some(Value::Null)) => Words::default(),
             (None, Some(Value::Array(items))) => self.listed_args(None, items),
             (None, Some(_)) => {
@@ -192,7 +205,7 @@ impl Reader {
             .chain(others.iter().copied())
             .collect();
         for (key, value) in given {
-            let index = find_flag(&plan.flags, key);
+            let index = find_flag(&plan.flags, key).filter(|_| !others.contains(&key.as_str()));
             match index.and_then(|index| values.get_mut(index)) {
                 Some(Some(_)) => self.wrong(path, format!("`{key}` is given twice, in two spellings")),
                 Some(slot) => *slot = Some(value),
@@ -241,6 +254,10 @@ impl Reader {
                 .enumerate()
                 .flat_map(|(index, item)| self.one(&format!("{path}[{index}]"), planned, item))
                 .collect(),
+            (_, Value::Bool(true)) if flag.optional_value && pass_of(flag) == Pass::Separate => {
+                self.wrong(path, "needs a value: without one it would take the next word for its value");
+                vec![]
+            }
             (_, Value::Bool(true)) if flag.optional_value => vec![name.to_owned()],
             (_, Value::Bool(false)) if flag.optional_value => off(flag),
             (_, value) => self.one(path, planned, value),
@@ -271,7 +288,9 @@ impl Reader {
         match values::text(ty, &[], None, value) {
             Ok(text) => {
                 let entry = format!("{key}={text}");
-                let entry = if flag.comma_separated { quoted(&entry) } else { entry };
+                // pflag reads what has a single `=` as it is.
+                let is_split = flag.comma_separated && entry.matches('=').count() > 1;
+                let entry = if is_split { quoted(&entry) } else { entry };
                 self.passed(path, flag, &entry)
             }
             Err(problem) => {
@@ -285,7 +304,7 @@ impl Reader {
     fn passed(&mut self, path: &str, flag: &Flag, value: &str) -> Vec<String> {
         let name = spelling(flag);
         let is_number = matches!(flag.ty, ValueType::Integer | ValueType::Unsigned | ValueType::Number);
-        match flag.pass.unwrap_or_else(|| usual_pass(name)) {
+        match pass_of(flag) {
             Pass::Equals => vec![format!("{name}={value}")],
             Pass::Attached if value.is_empty() && flag.optional_value => {
                 self.wrong(path, "an empty value cannot be passed to this flag");
@@ -346,16 +365,19 @@ impl Reader {
         } else {
             vec![]
         };
-        for (index, word) in words.iter().enumerate() {
-            let planned = named.get(index).or(named.last());
-            if let Some(PlannedPositional { positional, .. }) = planned
-                && !positional.values.is_empty()
-                && !positional.values.contains(word)
-            {
-                self.wrong(
-                    &format!("$.args[{index}]"),
-                    format!("expected one of {}", positional.values.join(", ")),
-                );
+        let plain_values = words
+            .iter()
+            .enumerate()
+            .map(|(index, word)| (index, plain.get(index).or(plain.last()), word));
+        let later = named
+            .iter()
+            .filter(|planned| planned.positional.after_dashes)
+            .collect::<Vec<_>>();
+        let later_values = after_dashes.iter().enumerate();
+        let later_values = later_values.map(|(index, word)| (words.len() + index, later.get(index).or(later.last()), word));
+        for (index, planned, word) in plain_values.chain(later_values) {
+            if let Some(problem) = planned.and_then(|planned| problem_of(planned, word)) {
+                self.wrong(&format!("$.args[{index}]"), problem);
             }
         }
         Words {
@@ -367,6 +389,16 @@ impl Reader {
     fn named_args(&mut self, path: &str, named: &[PlannedPositional], given: &Map<String, Value>) -> Words {
         let mut words = Words::default();
         let mut missing: Option<&str> = None;
+        let mut seen: Vec<&str> = Vec::new();
+        for key in given.keys() {
+            let Some(planned) = find_positional(named, key) else {
+                continue;
+            };
+            if seen.contains(&planned.key.as_str()) {
+                self.wrong(path, format!("`{key}` is given twice, in two spellings"));
+            }
+            seen.push(&planned.key);
+        }
         for planned in named {
             let PlannedPositional { key, positional, .. } = planned;
             let path = format!("{path}.{key}");
@@ -422,6 +454,17 @@ impl Reader {
     }
 }
 
+/// What is wrong with a positional that was given as text, if anything is.
+fn problem_of(planned: &PlannedPositional, word: &str) -> Option<String> {
+    let positional = &planned.positional;
+    let number = || serde_json::from_str(word).ok().filter(Value::is_number);
+    let value = match positional.ty {
+        ValueType::Integer | ValueType::Unsigned | ValueType::Number => number().unwrap_or_else(|| word.into()),
+        _ => word.into(),
+    };
+    values::text(positional.ty, &positional.values, planned.checker.as_ref(), &value).err()
+}
+
 /// The words of the positionals.
 #[derive(Default)]
 struct Words {
@@ -432,26 +475,24 @@ struct Words {
 impl Words {
     /// Whether one of the plain words could be read as something else. A lone `-` is no flag but, by custom, the standard input.
     fn needs_dashes(&self, plan: &Plan) -> bool {
-        if plan.bare {
-            return false;
-        }
+        // Subcommands that are not known could be meant as well.
+        let could_be_a_command = !plan.subcommands.is_empty() && !self.plain.is_empty();
+        plan.dashes && !plan.bare && (could_be_a_command || self.could_be_read_otherwise(plan))
+    }
+
+    fn could_be_read_otherwise(&self, plan: &Plan) -> bool {
         let could_be_a_flag = |word: &String| word.len() > 1 && word.starts_with('-');
-        let could_be_a_command = plan.has_subcommands && !self.plain.is_empty();
-        could_be_a_command || self.plain.iter().any(could_be_a_flag)
+        let is_a_command = self.plain.first().is_some_and(|word| plan.subcommands.contains(word));
+        !plan.bare && (is_a_command || self.plain.iter().any(could_be_a_flag))
     }
 }
 
 /// The whole command line: each name of the path with the flags of its level, then the positionals.
 fn words(plan: &Plan, flags: &[Vec<String>], args: &Words) -> Vec<String> {
     let mut argv = Vec::new();
-    let last = plan.path.len().saturating_sub(1);
     for (level, name) in plan.path.iter().enumerate() {
         argv.push(name.clone());
-        if level == last
-            && let Some(output) = &plan.output
-        {
-            argv.extend(output.force.iter().cloned());
-        }
+        argv.extend(plan.force.iter().filter(|(at, _)| *at == level).map(|(_, word)| word.clone()));
         let of_level = plan.flags.iter().zip(flags).filter(|(planned, _)| planned.level == level);
         argv.extend(of_level.flat_map(|(_, words)| words.iter().cloned()));
     }
@@ -465,6 +506,10 @@ fn words(plan: &Plan, flags: &[Vec<String>], args: &Words) -> Vec<String> {
         argv.extend(args.after_dashes.iter().cloned());
     }
     argv
+}
+
+fn pass_of(flag: &Flag) -> Pass {
+    flag.pass.unwrap_or_else(|| usual_pass(spelling(flag)))
 }
 
 /// How a value is passed unless the tree knows better. Programs whose long names have one dash read their words one by one.

@@ -5,16 +5,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use component2json::nearest_first;
+use component2json::{nearest_first, without_hidden};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::schema::compile;
-use crate::tree::{Command, Description, Flag, Output, Positional};
+use crate::tree::{Command, Description, Flag, MAX_DEPTH, Output, Positional, ValueType};
 
-/// How deep commands may nest, the program itself being the first level.
-pub(crate) const MAX_DEPTH: usize = 16;
 /// How many commands a description may have.
 pub(crate) const MAX_COMMANDS: usize = 2000;
 
@@ -45,6 +43,8 @@ pub enum DescriptionError {
     SharedFlag { at: String, name: String },
     #[error("{at}: `{name}` is no name for a positional; it must have at least one character and no control characters")]
     PositionalName { at: String, name: String },
+    #[error("{at}: a positional is one word of text, so it cannot be `bool`, `count`, `map` or `integerMap`")]
+    PositionalType { at: String },
     #[error("{at}: there is a positional `{name}` already; a name stands once")]
     SharedPositional { at: String, name: String },
     #[error("{at}: `{name}` is variadic and takes all that is left, so only positionals with `afterDashes` may follow it")]
@@ -79,8 +79,17 @@ impl Given {
         };
         check_object(&mut Count::default(), Kind::Command, "command", &written, 1)?;
         check_command("command", &command)?;
+        Self::cleaned(true, written)
+    }
+
+    /// A description that was checked, without what no text of a stranger may have in it.
+    fn cleaned(complete: bool, written: Map<String, Value>) -> Result<Self, DescriptionError> {
+        let written: Map<String, Value> = written.into_iter().map(|(key, value)| (key, cleaned(value))).collect();
+        let command: Command = typed("command", Value::Object(without_nulls(Kind::Command, &written)))?;
+        // A name of nothing but hidden characters is none any more.
+        check_command("command", &command)?;
         Ok(Self {
-            complete: true,
+            complete,
             written,
             command,
         })
@@ -122,11 +131,23 @@ pub fn read_cli_json(text: &str) -> Result<Given, DescriptionError> {
     let description: Description = typed(ROOT, Value::Object(without_nulls(Kind::Description, file)))?;
     check_command("command", &description.command)?;
     let written = file.get("command").and_then(Value::as_object).cloned().unwrap_or_default();
-    Ok(Given {
-        complete: description.complete,
-        written,
-        command: description.command,
-    })
+    Given::cleaned(description.complete, written)
+}
+
+/// No text of a description is longer than this.
+const MAX_TEXT: usize = 4_096;
+
+/// The value without hidden characters and overlong texts, its keys too.
+fn cleaned(value: Value) -> Value {
+    match value {
+        Value::String(text) => without_hidden(&text).chars().take(MAX_TEXT).collect::<String>().into(),
+        Value::Array(items) => items.into_iter().map(cleaned).collect(),
+        Value::Object(object) => {
+            let entries = object.into_iter().map(|(key, value)| (without_hidden(&key), cleaned(value)));
+            Value::Object(entries.collect())
+        }
+        other => other,
+    }
 }
 
 /// What the file as a whole is called in messages.
@@ -155,7 +176,7 @@ impl Kind {
         match self {
             Self::Description => &["complete", "command"],
             Self::Command => &[
-                "name", "title", "summary", "description", "examples", "hidden", "deprecated", "runnable", "flags", "args", "bare", "stdin",
+                "name", "title", "summary", "description", "examples", "hidden", "deprecated", "runnable", "flags", "args", "bare", "dashes", "stdin",
                 "output", "effect", "idempotent", "openWorld", "commands",
             ],
             Self::Flag => &[
@@ -365,6 +386,12 @@ fn check_positionals(at: &str, positionals: &[Positional]) -> Result<(), Descrip
     for (index, positional) in positionals.iter().enumerate() {
         let at_this = format!("{at}.args[{index}]");
         let name = &positional.name;
+        if matches!(
+            positional.ty,
+            ValueType::Bool | ValueType::Count | ValueType::Map | ValueType::IntegerMap
+        ) {
+            return Err(DescriptionError::PositionalType { at: at_this });
+        }
         if name.is_empty() || name.contains(char::is_control) {
             return Err(DescriptionError::PositionalName {
                 at: at_this,

@@ -105,6 +105,10 @@ impl Explorer<'_> {
     fn below(&mut self, path: &[String], mut help: Help) -> Command {
         let whole = help.command.clone();
         pass_short_flags_safely(help.family, &mut help.command);
+        // Who writes the help by hand may well read the command line by hand, and know no `--`.
+        if help.family == Family::Plain {
+            help.command.dashes = Some(false);
+        }
         let stubs = std::mem::take(&mut help.command.commands);
         let is_deep = path.len() >= MAX_DEPTH;
         let commands = stubs
@@ -117,7 +121,12 @@ impl Explorer<'_> {
                 match found {
                     // Some programs answer with the help of the whole whatever they are asked about.
                     Some(found) if !says_the_same(&found.command, &whole) => completed(self.below(&child, found), stub),
-                    _ => Command { bare: true, ..stub },
+                    _ => {
+                        if is_asked {
+                            self.note(format!("nothing is known of `{}`: it takes bare `args`", child.join(" ")));
+                        }
+                        Command { bare: true, ..stub }
+                    }
                 }
             })
             .collect();

@@ -52,9 +52,17 @@ pub fn input_schema(plan: &Plan) -> Value {
 pub(crate) struct Object {
     properties: Map<String, Value>,
     required: Vec<Value>,
+    /// What has to be given where a key is.
+    needed: Map<String, Value>,
 }
 
 impl Object {
+    fn needs(&mut self, key: &str, others: Vec<&str>) {
+        if !others.is_empty() {
+            self.needed.insert(key.to_owned(), others.into());
+        }
+    }
+
     pub(crate) fn add(&mut self, key: &str, schema: Value, required: bool) {
         if required {
             self.required.push(key.into());
@@ -73,6 +81,9 @@ impl Object {
         if !self.required.is_empty() {
             schema.insert("required".to_owned(), self.required.into());
         }
+        if !self.needed.is_empty() {
+            schema.insert("dependentRequired".to_owned(), self.needed.into());
+        }
         schema.insert("additionalProperties".to_owned(), false.into());
         schema.into()
     }
@@ -82,7 +93,13 @@ fn add_flags(plan: &Plan, to: &mut Object) {
     let section = if plan.flat { "" } else { "/properties/flags" };
     for PlannedFlag { key, flag, .. } in &plan.flags {
         let mut schema = flag_schema(flag);
-        let inside = if flag.repeated { "/items" } else { "" };
+        let inside = match flag {
+            Flag { repeated: true, .. } => "/items",
+            Flag {
+                optional_value: true, ..
+            } => "/anyOf/0",
+            _ => "",
+        };
         relocate(&mut schema, &format!("#{section}/properties/{key}{inside}"));
         to.add(key, schema, flag.required);
     }
@@ -95,24 +112,49 @@ fn add_args(args: &[PlannedPositional], section: &str, to: &mut Object) {
         relocate(&mut schema, &format!("#{section}/properties/{key}{inside}"));
         to.add(key, schema, positional.required);
     }
+    let plain: Vec<&PlannedPositional> = args.iter().filter(|planned| !planned.positional.after_dashes).collect();
+    for (later, planned) in plain.iter().enumerate().filter(|(_, planned)| !planned.positional.required) {
+        let earlier = plain.iter().take(later).filter(|earlier| !earlier.positional.required);
+        to.needs(&planned.key, earlier.map(|earlier| earlier.key.as_str()).collect());
+    }
 }
 
 /// Makes the references in a schema right that somebody wrote for itself and that now is a part of another.
 fn relocate(schema: &mut Value, place: &str) {
-    match schema {
-        Value::Object(object) => {
-            for key in ["$id", "$schema"] {
-                object.shift_remove(key);
+    let Some(schema) = schema.as_object_mut() else { return };
+    for key in ["$id", "$schema"] {
+        schema.shift_remove(key);
+    }
+    if let Some(Value::String(reference)) = schema.get_mut("$ref")
+        && let Some(pointer) = reference.strip_prefix('#')
+        && (pointer.is_empty() || pointer.starts_with('/'))
+    {
+        *reference = format!("{place}{pointer}");
+    }
+    // Only where schemas stand: a `$ref` elsewhere is a property or a value of that name.
+    for (key, value) in schema.iter_mut() {
+        match (key.as_str(), value) {
+            ("properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions", Value::Object(schemas)) => {
+                schemas.values_mut().for_each(|schema| relocate(schema, place));
             }
-            if let Some(Value::String(reference)) = object.get_mut("$ref")
-                && let Some(pointer) = reference.strip_prefix('#')
-            {
-                *reference = format!("{place}{pointer}");
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(|schema| relocate(schema, place));
             }
-            object.values_mut().for_each(|value| relocate(value, place));
+            (
+                "items"
+                | "additionalProperties"
+                | "propertyNames"
+                | "contains"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "unevaluatedProperties"
+                | "unevaluatedItems",
+                schema,
+            ) => relocate(schema, place),
+            _ => {}
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| relocate(item, place)),
-        _ => {}
     }
 }
 

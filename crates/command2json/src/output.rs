@@ -7,12 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::output_schema::is_declared;
-use crate::schema::{Checker, one_line};
+use crate::schema::{Checker, MAX_PROBLEM, one_line};
 use crate::table::rows_of;
 use crate::tree::{Format, Output};
-
-/// How long the reason may be that there is no `json`.
-const MAX_REASON: usize = 300;
 
 /// What is left of a program that ran.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +50,7 @@ pub fn output_to_json(captured: &Captured, output: Option<&Output>, checker: Opt
         // A program that failed had something else to say.
         Err(_) if captured.exit_code != 0 => {}
         Err(reason) => {
-            object.insert("jsonError".to_owned(), Value::from(one_line(&reason, MAX_REASON)));
+            object.insert("jsonError".to_owned(), Value::from(one_line(&reason, MAX_PROBLEM)));
         }
     }
     if let Some(hint) = &captured.hint {

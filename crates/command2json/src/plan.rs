@@ -1,19 +1,22 @@
 //! A command that can be run, with all that a call of it needs: the flags of its parents among its own, every input under the key
 //! that it has in JSON.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use component2json::{property_key, snake_case};
 
 use crate::schema::Checker;
 use crate::select::Patterns;
-use crate::tree::{Command, Flag, Output, Positional, ValueType};
+use crate::tree::{Command, Flag, MAX_DEPTH, Output, Positional, ValueType};
 
 /// Commands that every program has, and that are of no use to an agent.
 const NEVER_OFFERED: [&str; 3] = ["help", "completion", "completions"];
 
-/// Deeper than this no program nests its commands.
-const MAX_DEPTH: usize = 16;
+/// What the plans of one program may take together, in bytes of text, about. A flag that is inherited counts in every command.
+const MAX_PLANS: usize = 8 << 20;
+
+/// What a flag or command takes beside its texts.
+const OVERHEAD: usize = 200;
 
 /// A command that can be run.
 #[derive(Clone, Debug)]
@@ -27,10 +30,14 @@ pub struct Plan {
     pub bare: bool,
     pub stdin: bool,
     pub output: Option<Output>,
+    /// Words that are always passed, each after the name of the command with that index in the path.
+    pub(crate) force: Vec<(usize, String)>,
     /// What the data in the output is held against.
     pub output_checker: Option<Checker>,
-    /// A positional could be taken for the name of a subcommand.
-    pub has_subcommands: bool,
+    /// A positional could be taken for the name of one of these.
+    pub(crate) subcommands: Vec<String>,
+    /// `--` ends the flags.
+    pub(crate) dashes: bool,
     /// All inputs stand side by side.
     pub flat: bool,
 }
@@ -86,6 +93,22 @@ impl Plan {
         self.flags.iter().any(|planned| planned.key == key)
     }
 
+    /// How many bytes of text it has, about.
+    fn size(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let flags = self.flags.iter().map(|PlannedFlag { flag, .. }| {
+            let lists: usize = flag.names.iter().chain(&flag.values).map(String::len).sum();
+            let schema = flag.jsonschema.as_ref().map_or(0, |schema| schema.to_string().len());
+            OVERHEAD + lists + text(&flag.description) + schema
+        });
+        let args = self.args.iter().flatten().map(|PlannedPositional { positional, .. }| {
+            let values: usize = positional.values.iter().map(String::len).sum();
+            OVERHEAD + values + text(&positional.description)
+        });
+        let subcommands = self.subcommands.iter().map(|name| OVERHEAD / 4 + name.len());
+        OVERHEAD + flags.chain(args).chain(subcommands).sum::<usize>()
+    }
+
     fn can_be_flat(&self) -> bool {
         let mut used: HashSet<&str> = HashSet::new();
         if self.stdin {
@@ -130,24 +153,36 @@ pub(crate) struct Choice<'a> {
     pub(crate) json: bool,
 }
 
-/// The plans of all commands of a program that are offered, each with the command it is made from, in the order of the tree.
-pub(crate) fn plans<'a>(root: &'a Command, choice: &Choice<'_>) -> Vec<(Plan, &'a Command)> {
-    let mut found = Vec::new();
+/// The plans of the commands of a program.
+#[derive(Default)]
+pub(crate) struct Plans<'a> {
+    /// Each with the command that it is made from, in the order of the tree.
+    pub(crate) offered: Vec<(Plan, &'a Command)>,
+    /// Commands of which nothing is known, where something was to be left out that could be in their arguments.
+    pub(crate) unsure: Vec<String>,
+    /// There were more than have room.
+    pub(crate) cut: bool,
+    size: usize,
+}
+
+/// The plans of all commands of a program that are offered.
+pub(crate) fn plans<'a>(root: &'a Command, choice: &Choice<'_>) -> Plans<'a> {
+    let mut found = Plans::default();
     walk(&mut vec![root], choice, &mut found);
     found
 }
 
-fn walk<'a>(path: &mut Vec<&'a Command>, choice: &Choice<'_>, found: &mut Vec<(Plan, &'a Command)>) {
+fn walk<'a>(path: &mut Vec<&'a Command>, choice: &Choice<'_>, found: &mut Plans<'a>) {
     let Some(command) = path.last().copied() else { return };
     let is_root = path.len() == 1;
     let is_left_out = command.hidden || command.deprecated || NEVER_OFFERED.contains(&command.name.as_str());
-    if path.len() > MAX_DEPTH || (is_left_out && !is_root) {
+    if found.cut || path.len() > MAX_DEPTH || (is_left_out && !is_root) {
         return;
     }
     let runs = command.runnable.unwrap_or(command.commands.is_empty());
     let names: Vec<&str> = path.iter().map(|command| command.name.as_str()).collect();
     if runs && choice.commands.is_none_or(|patterns| patterns.admit_command(&names)) {
-        found.push((plan(path, command, choice), command));
+        found.add(plan(path, command, choice), command, choice);
     }
     for child in &command.commands {
         path.push(child);
@@ -156,10 +191,26 @@ fn walk<'a>(path: &mut Vec<&'a Command>, choice: &Choice<'_>, found: &mut Vec<(P
     }
 }
 
+impl<'a> Plans<'a> {
+    fn add(&mut self, plan: Plan, command: &'a Command, choice: &Choice<'_>) {
+        let excludes = |patterns: Option<&Patterns>| patterns.is_some_and(Patterns::excludes);
+        // Any flag and any subcommand could be among its words.
+        if plan.bare && (excludes(choice.commands) || excludes(choice.flags)) {
+            self.unsure.push(plan.name());
+            return;
+        }
+        self.size += plan.size();
+        self.cut = self.size > MAX_PLANS;
+        if !self.cut {
+            self.offered.push((plan, command));
+        }
+    }
+}
+
 fn plan(path: &[&Command], command: &Command, choice: &Choice<'_>) -> Plan {
     let mut output = command.output.clone();
     if choice.json && output.as_ref().is_none_or(|output| output.force.is_empty()) {
-        let force = command.flags.iter().find_map(json_flag);
+        let force = placed_flags(path).find_map(|(_, flag)| json_flag(flag));
         if let Some(force) = force {
             output.get_or_insert_default().force = vec![force];
         }
@@ -191,6 +242,14 @@ fn plan(path: &[&Command], command: &Command, choice: &Choice<'_>) -> Plan {
         checker: positional.jsonschema.as_ref().map(Checker::new),
     };
     let args = command.args.as_ref().map(|args| args.iter().map(planned).collect());
+    let last = path.len().saturating_sub(1);
+    let level_of = |token: &String| {
+        let name = token.split('=').next();
+        let placed = placed_flags(path).find(|(_, flag)| flag.names.iter().any(|known| Some(known.as_str()) == name));
+        placed.map_or(last, |(level, _)| level)
+    };
+    let tokens = output.iter().flat_map(|output| &output.force);
+    let force = tokens.map(|token| (level_of(token), token.clone())).collect();
     let mut plan = Plan {
         path: path.iter().map(|command| command.name.clone()).collect(),
         flags,
@@ -199,7 +258,9 @@ fn plan(path: &[&Command], command: &Command, choice: &Choice<'_>) -> Plan {
         stdin: command.stdin.unwrap_or(false),
         output_checker: output.as_ref().and_then(|output| output.schema.as_ref()).map(Checker::new),
         output,
-        has_subcommands: !command.commands.is_empty(),
+        force,
+        subcommands: command.commands.iter().map(|child| child.name.clone()).collect(),
+        dashes: command.dashes.unwrap_or(true),
         flat: false,
     };
     plan.flat = choice.flat && plan.can_be_flat();
@@ -248,13 +309,20 @@ fn flag_key(flag: &Flag) -> String {
 
 /// Keys that are told apart by a number where two would be the same.
 #[derive(Default)]
-struct Keys(HashSet<String>);
+struct Keys {
+    used: HashSet<String>,
+    /// The next number for a key, so that many of one name take no longer than many of different names.
+    numbers: HashMap<String, usize>,
+}
 
 impl Keys {
     fn unique(&mut self, wanted: String) -> String {
-        let mut candidates = std::iter::once(wanted.clone()).chain((2..).map(|number| format!("{wanted}_{number}")));
-        let key = candidates.find(|key| !self.0.contains(key)).unwrap_or(wanted);
-        self.0.insert(key.clone());
+        let mut key = wanted.clone();
+        let number = self.numbers.entry(wanted.clone()).or_insert(1);
+        while !self.used.insert(key.clone()) {
+            *number += 1;
+            key = format!("{wanted}_{number}");
+        }
         key
     }
 }

@@ -6,7 +6,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 /// What is told of a value that does not fit.
-const MAX_PROBLEM: usize = 300;
+pub(crate) const MAX_PROBLEM: usize = 300;
 
 /// A schema that values are held against. It is compiled when it is first needed, once for all clones.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
         .offline()
         .build(schema)
-        .map_err(|error| one_line(&format!("at {}: {error}", place(error.instance_path().as_str())), 300))
+        .map_err(|error| one_line(&format!("at {}: {error}", place(error.instance_path().as_str())), MAX_PROBLEM))
 }
 
 /// A JSON pointer in a message.

@@ -5,9 +5,11 @@ use wildmatch::WildMatch;
 
 /// Patterns such as `get *` and `!delete *`. What one with a `!` matches is out; of the rest, what any other matches is in, or all of
 /// it where there are no others.
+///
+/// Patterns of several places (the command line, the config file) choose one after the other: each can only take away.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<String>", into = "Vec<String>")]
-pub struct Patterns(Vec<Pattern>);
+pub struct Patterns(Vec<Vec<Pattern>>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Pattern {
@@ -18,32 +20,38 @@ struct Pattern {
 
 impl From<Vec<String>> for Patterns {
     fn from(texts: Vec<String>) -> Self {
-        Self(texts.into_iter().map(Pattern::new).collect())
+        if texts.is_empty() {
+            return Self::default();
+        }
+        Self(vec![texts.into_iter().map(Pattern::new).collect()])
     }
 }
 
 impl From<Patterns> for Vec<String> {
     fn from(patterns: Patterns) -> Self {
-        patterns.0.into_iter().map(|pattern| pattern.text).collect()
+        patterns.0.into_iter().flatten().map(|pattern| pattern.text).collect()
     }
 }
 
 impl Patterns {
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Both together, as if they had been written in one place.
+    /// What both admit.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
         self.0.extend(others.0.iter().cloned());
         self
     }
 
+    /// Whether anything is taken away by name.
+    pub(crate) fn excludes(&self) -> bool {
+        self.0.iter().flatten().any(|pattern| pattern.excludes)
+    }
+
     fn admit(&self, is_matched_by: impl Fn(&Pattern) -> bool) -> bool {
-        let (out, in_): (Vec<&Pattern>, Vec<&Pattern>) = self.0.iter().partition(|pattern| pattern.excludes);
-        let is_in = in_.is_empty() || in_.into_iter().any(&is_matched_by);
-        is_in && !out.into_iter().any(is_matched_by)
+        self.0.iter().all(|group| {
+            let (out, in_): (Vec<&Pattern>, Vec<&Pattern>) = group.iter().partition(|pattern| pattern.excludes);
+            let is_in = in_.is_empty() || in_.into_iter().any(&is_matched_by);
+            is_in && !out.into_iter().any(&is_matched_by)
+        })
     }
 
     /// `path` starts with the program's own name, which patterns may leave out.
@@ -59,13 +67,13 @@ impl Patterns {
     /// The patterns that match none of these commands: most likely they are misspelt.
     pub fn without_a_command<'a>(&'a self, paths: &'a [Vec<&str>]) -> impl Iterator<Item = &'a str> {
         let idle = |pattern: &&Pattern| !paths.iter().any(|path| pattern.matches_command(path));
-        self.0.iter().filter(idle).map(|pattern| pattern.text.as_str())
+        self.0.iter().flatten().filter(idle).map(|pattern| pattern.text.as_str())
     }
 
     /// The patterns that match none of these flags.
     pub fn without_a_flag<'a>(&'a self, flags: &'a [&[String]]) -> impl Iterator<Item = &'a str> {
         let idle = |pattern: &&Pattern| !flags.iter().any(|names| pattern.matches_flag(names));
-        self.0.iter().filter(idle).map(|pattern| pattern.text.as_str())
+        self.0.iter().flatten().filter(idle).map(|pattern| pattern.text.as_str())
     }
 }
 

@@ -5,10 +5,10 @@ use component2json::{
 };
 use serde_json::{Value, json};
 
-use crate::argv::{CommandLine, json_to_argv};
+use crate::argv::{CommandLine, MAX_SUGGESTED, json_to_argv};
 use crate::input_schema::{Object, input_schema};
 use crate::output_schema::output_schema;
-use crate::plan::{self, Choice, Plan, PlannedFlag};
+use crate::plan::{self, Choice, Plan, PlannedFlag, Plans};
 use crate::select::Patterns;
 use crate::tree::{Command, Effect, Format, Output};
 
@@ -16,6 +16,10 @@ use crate::tree::{Command, Effect, Format, Output};
 const MAX_DESCRIPTION: usize = 4_000;
 
 const MAX_TITLE: usize = 100;
+
+/// What a bundle says of the program, and of its commands.
+const MAX_ABOUT: usize = 1_000;
+const MAX_LIST: usize = 12_000;
 
 /// What one of several commands prints: anything, parsed or not.
 const ANY_OUTPUT: Output = Output {
@@ -115,6 +119,7 @@ impl Target {
             let names: Vec<String> = plans.iter().map(bundled_name).collect();
             let nearest: Vec<String> = nearest_first(name, names.iter().map(String::as_str))
                 .into_iter()
+                .take(MAX_SUGGESTED)
                 .map(|name| format!("`{name}`"))
                 .collect();
             wrong(format!("there is no such command; there is {}", nearest.join(", ")))
@@ -122,11 +127,13 @@ impl Target {
     }
 }
 
-/// The path without the program, as `remote add`; the program itself has its own name.
+/// The path without the program, as `remote add`; the program itself has its own name, and what is called like it the whole path.
 fn bundled_name(plan: &Plan) -> String {
-    match plan.path.get(1..) {
-        Some(below) if !below.is_empty() => below.join(" "),
-        _ => plan.name(),
+    let below = plan.path.get(1..).unwrap_or_default().join(" ");
+    if below.is_empty() || plan.path.first() == Some(&below) {
+        plan.name()
+    } else {
+        below
     }
 }
 
@@ -138,8 +145,22 @@ pub fn tools(root: &Command, offer: &Offer) -> (Vec<CommandTool>, Vec<String>) {
         flat: offer.flat && !offer.bundle,
         json: offer.json,
     };
-    let plans = plan::plans(root, &choice);
-    let warnings = idle_patterns(root, offer);
+    let Plans {
+        offered: plans,
+        unsure,
+        cut,
+        ..
+    } = plan::plans(root, &choice);
+    let mut warnings = idle_patterns(root, offer);
+    warnings.extend(unsure.iter().map(|name| {
+        format!("`{name}` is left out: nothing is known of its flags and commands, so that none can be excluded; describe it to offer it")
+    }));
+    if cut {
+        warnings.push(format!(
+            "`{}` has more commands and flags than can be offered; the last ones are left out: choose with `--commands` and `--flags`",
+            root.name
+        ));
+    }
     let tools = if offer.bundle && !plans.is_empty() {
         vec![bundle(root, plans, offer)]
     } else {
@@ -196,26 +217,8 @@ fn bundle(root: &Command, plans: Vec<(Plan, &Command)>, offer: &Offer) -> Comman
         .iter()
         .map(|(plan, command)| annotations(plan, command, offer))
         .collect();
-    // What all commands take would otherwise fill the text.
-    let common = |flag: &&PlannedFlag| plans.len() > 1 && plans.iter().all(|(plan, _)| plan.has_flag(&flag.key));
-    let first = plans.first().map_or(&[][..], |(plan, _)| &plan.flags);
-    let common: Vec<&PlannedFlag> = first.iter().filter(common).collect();
-    let line = |(plan, command): &(Plan, &Command)| {
-        let usage = plan.usage_without(&common);
-        match &command.summary {
-            Some(summary) => format!("- {usage}: {summary}\n"),
-            None => format!("- {usage}\n"),
-        }
-    };
-    let lines: String = plans.iter().map(line).collect();
-    let all_take = match common.as_slice() {
-        [] => String::new(),
-        common => format!(
-            "All of them take {}.",
-            common.iter().map(|flag| flag.usage()).collect::<Vec<_>>().join(" ")
-        ),
-    };
-    let about = about(root).map(|text| format!("{text}\n\n")).unwrap_or_default();
+    let about = about(root).and_then(|text| clean_text_within(&text, MAX_ABOUT));
+    let about = about.map(|text| format!("{text}\n\n")).unwrap_or_default();
     CommandTool {
         name: NameParts::of_path(std::slice::from_ref(&root.name)),
         title: root
@@ -223,15 +226,40 @@ fn bundle(root: &Command, plans: Vec<(Plan, &Command)>, offer: &Offer) -> Comman
             .as_ref()
             .and_then(|title| clean_text_within(title, MAX_TITLE))
             .unwrap_or_else(|| capitalized(&root.name)),
-        description: capped(&format!(
-            "{about}Runs one of the commands of `{}`:\n{lines}{all_take}",
-            root.name
-        )),
+        description: format!("{about}{}", list_of(&plans, &root.name)),
         input_schema: input.schema(),
         output_schema: output_schema(Some(&ANY_OUTPUT)),
         annotations: ToolAnnotations::of_all(&all),
         target: Target::Bundle(plans.into_iter().map(|(plan, _)| plan).collect()),
     }
+}
+
+/// What a bundle says of its commands: with their flags and summaries if there is room, else less. The names are in the schema as well.
+fn list_of(plans: &[(Plan, &Command)], program: &str) -> String {
+    // What all commands take would otherwise fill the text.
+    let common = |flag: &&PlannedFlag| plans.len() > 1 && plans.iter().all(|(plan, _)| plan.has_flag(&flag.key));
+    let first = plans.first().map_or(&[][..], |(plan, _)| &plan.flags);
+    let common: Vec<&PlannedFlag> = first.iter().filter(common).collect();
+    let all_take = match common.as_slice() {
+        [] => String::new(),
+        common => format!(
+            "All of them take {}.\n",
+            common.iter().map(|flag| flag.usage()).collect::<Vec<_>>().join(" ")
+        ),
+    };
+    let summary = |command: &Command| command.summary.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+    let whole = |(plan, command): &(Plan, &Command)| format!("- {}{}\n", plan.usage_without(&common), summary(command));
+    let short = |(plan, command): &(Plan, &Command)| format!("- {}{}\n", plan.name(), summary(command));
+    let bare = |(plan, _): &(Plan, &Command)| format!("- {}\n", plan.name());
+    let texts = [
+        plans.iter().map(whole).collect::<String>() + &all_take,
+        plans.iter().map(short).collect(),
+        plans.iter().map(bare).collect(),
+    ];
+    let fits = |text: &&String| text.len() <= MAX_LIST;
+    let list = texts.iter().find(fits).cloned().unwrap_or_default();
+    let text = format!("Runs one of the commands of `{program}`:\n{list}");
+    clean_text_within(&text, MAX_LIST + MAX_ABOUT).unwrap_or_default()
 }
 
 fn title(plan: &Plan, command: &Command, annotations: Option<&ToolAnnotations>) -> String {
@@ -299,7 +327,7 @@ fn annotations(plan: &Plan, command: &Command, offer: &Offer) -> Option<ToolAnno
 
 /// Patterns that match nothing are most likely misspelt.
 fn idle_patterns(root: &Command, offer: &Offer) -> Vec<String> {
-    let all = plan::plans(root, &Choice::default());
+    let all = plan::plans(root, &Choice::default()).offered;
     let paths: Vec<Vec<&str>> = all
         .iter()
         .map(|(plan, _)| plan.path.iter().map(String::as_str).collect())

@@ -16,6 +16,9 @@ pub struct Description {
     pub command: Command,
 }
 
+/// Deeper than this no program nests its commands.
+pub(crate) const MAX_DEPTH: usize = 16;
+
 /// A command: the program itself, or one of its subcommands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -47,6 +50,9 @@ pub struct Command {
     /// Nothing is known of it: `args` is its whole command line, with any flags among it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub bare: bool,
+    /// Whether `--` ends its flags, as usual. Where it does not, no positional may start with a dash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dashes: Option<bool>,
     /// Whether it reads its standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<bool>,

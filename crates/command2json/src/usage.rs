@@ -15,10 +15,10 @@ use usage::{
     SpecOutput, effective_outputs_ref, effective_select_ref,
 };
 
-use crate::description::{DescriptionError, Given, MAX_COMMANDS, MAX_DEPTH};
+use crate::description::{DescriptionError, Given, MAX_COMMANDS};
 use crate::kdl;
-use crate::schema::{compile, one_line};
-use crate::tree::{Command, Effect, Flag, Format, Output, Pass, Positional, ValueType};
+use crate::schema::{MAX_PROBLEM, compile, one_line};
+use crate::tree::{Command, Effect, Flag, Format, MAX_DEPTH, Output, Pass, Positional, ValueType};
 
 /// How long a spec may be. That of mise, with some 150 commands, has 120 KB.
 const MAX_BYTES: usize = 2 << 20;
@@ -82,7 +82,7 @@ fn names_file(node: &KdlNode) -> bool {
 }
 
 fn usage_error(text: &str, error: &UsageErr) -> DescriptionError {
-    let at = |span: SourceSpan, reason: &str| format!("line {}: {}", line_of(text, span.offset()), one_line(reason, 300));
+    let at = |span: SourceSpan, reason: &str| format!("line {}: {}", line_of(text, span.offset()), one_line(reason, MAX_PROBLEM));
     DescriptionError::NotUsage(match error {
         UsageErr::InvalidInput(reason, span, _) => at(*span, reason),
         UsageErr::KdlError(error) => match error.diagnostics.first() {
@@ -96,7 +96,7 @@ fn usage_error(text: &str, error: &UsageErr) -> DescriptionError {
             ),
             None => "this is no KDL".to_owned(),
         },
-        other => one_line(&other.to_string(), 300),
+        other => one_line(&other.to_string(), MAX_PROBLEM),
     })
 }
 

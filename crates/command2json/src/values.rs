@@ -16,6 +16,9 @@ const IP_NET: &str = r"^([0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]
 const HEX: &str = r"^([0-9a-fA-F]{2})*$";
 const BASE64: &str = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
+/// A key ends at the first `=`.
+const MAP_KEY: &str = "^[^=\\u0000]+$";
+
 /// The pattern of a type whose values are strings of a certain form, with an example.
 fn pattern(ty: ValueType) -> Option<(&'static str, &'static str)> {
     match ty {
@@ -48,19 +51,22 @@ fn matches(ty: ValueType, text: &str) -> bool {
 
 /// The schema of one value.
 pub(crate) fn schema(ty: ValueType, values: &[String], jsonschema: Option<&Value>) -> Value {
-    if let Some((pattern, _)) = pattern(ty) {
-        return json!({"type": "string", "pattern": pattern});
-    }
+    let integer = || json!({"type": "integer", "minimum": i64::MIN, "maximum": u64::MAX});
+    let map_of = |value: Value| json!({"type": "object", "additionalProperties": value, "propertyNames": {"pattern": MAP_KEY}});
     match ty {
         ValueType::Bool => json!({"type": "boolean"}),
-        ValueType::Unsigned | ValueType::Count => json!({"type": "integer", "minimum": 0}),
-        ValueType::Integer if values.is_empty() => json!({"type": "integer"}),
-        ValueType::Number if values.is_empty() => json!({"type": "number"}),
-        ValueType::Map => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-        ValueType::IntegerMap => json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+        ValueType::Count => json!({"type": "integer", "minimum": 0}),
+        ValueType::Map => map_of(json!({"type": "string"})),
+        ValueType::IntegerMap => map_of(integer()),
         ValueType::Json => jsonschema.cloned().unwrap_or_else(any_json),
-        _ if values.is_empty() => json!({"type": "string"}),
-        _ => json!({"type": "string", "enum": values}),
+        _ if !values.is_empty() => json!({"type": "string", "enum": values}),
+        ValueType::Unsigned => json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
+        ValueType::Integer => integer(),
+        ValueType::Number => json!({"type": "number"}),
+        _ => match pattern(ty) {
+            Some((pattern, _)) => json!({"type": "string", "pattern": pattern}),
+            None => json!({"type": "string"}),
+        },
     }
 }
 
@@ -72,15 +78,17 @@ fn any_json() -> Value {
 
 /// One value as the program reads it, or what it should have been instead.
 pub(crate) fn text(ty: ValueType, values: &[String], checker: Option<&Checker>, value: &Value) -> Result<String, String> {
+    // One of several words is text, whatever each of them is.
+    let ty = match ty {
+        ValueType::Json => return json_text(checker, value),
+        _ if values.is_empty() => ty,
+        _ => ValueType::String,
+    };
     let text = match (ty, value) {
-        (ValueType::Json, value) => return json_text(checker, value),
         (ValueType::Bool, Value::Bool(flag)) => flag.to_string(),
-        (ValueType::Integer | ValueType::Unsigned, Value::Number(_)) if values.is_empty() => {
-            whole_number(value).ok_or("expected a whole number")?
-        }
-        (ValueType::Number, Value::Number(number)) if values.is_empty() => number.to_string(),
-        (ValueType::Integer | ValueType::Unsigned, _) if values.is_empty() => return Err("expected a whole number".to_owned()),
-        (ValueType::Number, _) if values.is_empty() => return Err("expected a number".to_owned()),
+        (ValueType::Integer | ValueType::Unsigned, value) => whole_number(value).ok_or("expected a whole number")?,
+        (ValueType::Number, Value::Number(number)) => number.to_string(),
+        (ValueType::Number, _) => return Err("expected a number".to_owned()),
         (ValueType::Bool, _) => return Err("expected true or false".to_owned()),
         (_, Value::String(text)) => text.clone(),
         // A program sees text only, so `5` says the same as `"5"`.
@@ -113,7 +121,8 @@ pub(crate) fn whole_number(value: &Value) -> Option<String> {
     let number = value.as_number()?;
     if number.is_f64() {
         let float = number.as_f64()?;
-        return (float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0).then(|| format!("{float:.0}"));
+        let is_whole = float.fract() == 0.0 && (i64::MIN as f64..=u64::MAX as f64).contains(&float);
+        return is_whole.then(|| format!("{float:.0}"));
     }
     Some(number.to_string())
 }

@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use command2json::{Command, Offer, Patterns, Target, tools};
+use command2json::{Command, Flag, Offer, Patterns, Target, tools};
 use component2json::{NameParts, tool_names};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -150,6 +150,8 @@ fn answer(case: &mut Case, target: &Target, schema: &Value) {
                 "must not start with `-`",
                 "a key must not",
                 "empty value",
+                "may not know `--`",
+                "would take the next word",
                 "after `--`",
             ]
             .iter()
@@ -184,4 +186,53 @@ fn check_schema(schema: &Value) {
         }
     }
     check(schema);
+}
+
+/// Flags that all commands inherit are part of every one of them: what is small in a file can be huge as a list of tools.
+#[test]
+fn the_tools_of_a_program_have_a_bounded_size() {
+    let flag = |number: usize| Flag {
+        names: vec![format!("--flag-{number}")],
+        inherited: true,
+        ..Flag::default()
+    };
+    let command = |number: usize| Command {
+        name: format!("c{number}"),
+        ..Command::default()
+    };
+    let root = Command {
+        name: "app".to_owned(),
+        flags: (0..3000).map(flag).collect(),
+        commands: (0..2000).map(command).collect(),
+        ..Command::default()
+    };
+    let (tools, warnings) = tools(&root, &Offer::default());
+    assert!(!tools.is_empty() && tools.len() < 100, "{}", tools.len());
+    assert!(
+        warnings[0].contains("more commands and flags than can be offered"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn many_flags_of_one_name_are_told_apart_in_no_time() {
+    let flag = |number: usize| Flag {
+        names: vec![
+            format!("--{}", "-_".repeat(number % 2) + &"a".repeat(1 + number % 3)),
+            format!("--n{number}"),
+        ],
+        ..Flag::default()
+    };
+    let root = Command {
+        name: "app".to_owned(),
+        flags: (0..20_000).map(flag).collect(),
+        ..Command::default()
+    };
+    let (tools, _) = tools(&root, &Offer::default());
+    let keys: HashSet<&str> = tools[0].target.plans()[0]
+        .flags
+        .iter()
+        .map(|flag| flag.key.as_str())
+        .collect();
+    assert_eq!(keys.len(), 20_000);
 }

@@ -187,3 +187,20 @@ fn files_of(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
     files.sort();
     files
 }
+
+/// A description may come inside a program, from whoever made it.
+#[test]
+fn hidden_characters_and_endless_texts_are_taken_out() {
+    let text = json!({"command": {
+        "name": "a\u{200b}pp", "title": "T\u{202e}x", "summary": "\u{1b}[31mred", "description": "x".repeat(100_000),
+        "flags": [{"names": ["--k"], "values": ["a\u{200b}"], "default": "a\u{200b}", "type": "string"}],
+        "output": {"schema": {"type": "object", "properties": {"k\u{202e}": {"description": "d\u{7f}"}}}},
+    }});
+    let command = read_cli_json(&text.to_string()).unwrap().command().clone();
+    let shown = serde_json::to_string(&command).unwrap();
+    assert!(!shown.contains(['\u{200b}', '\u{202e}', '\u{1b}', '\u{7f}']), "{shown}");
+    assert!(shown.len() < 5_000);
+    assert_eq!((command.name.as_str(), command.title.as_deref()), ("app", Some("Tx")));
+    let nothing = json!({"command": {"name": "\u{200b}"}}).to_string();
+    assert!(read_cli_json(&nothing).is_err(), "a name of nothing else is none");
+}

@@ -422,9 +422,14 @@ pub fn clean(text: &str) -> Option<String> {
 
 /// The same, with this many characters at most.
 pub fn clean_within(text: &str, max: usize) -> Option<String> {
-    let kept: String = text.chars().filter(|c| !is_hidden(*c)).collect();
+    let kept = without_hidden(text);
     let kept = kept.trim();
     (!kept.is_empty()).then(|| cap(kept, max))
+}
+
+/// The text without what steers a terminal or hides what it says.
+pub fn without_hidden(text: &str) -> String {
+    text.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
 /// Control characters except line feed and tab, and the format characters that reorder text or take no space.

@@ -21,7 +21,9 @@ mod wire;
 
 pub use arguments::{Argument, ArgumentError, ArgumentErrors, json_to_arguments, json_to_vals, nearest_first};
 pub use component::{Exports, LeftOut, ScopeDocs, Warnings, interface_names, read_exports};
-pub use docs::{Docs, DocsError, SECTION_NAME as DOCS_SECTION, clean as clean_text, clean_within as clean_text_within};
+pub use docs::{
+    Docs, DocsError, SECTION_NAME as DOCS_SECTION, clean as clean_text, clean_within as clean_text_within, without_hidden,
+};
 pub use names::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME, NameParts, ToolName, camel_case, property_key, snake_case, tool_names};
 pub use results::{ResultError, Returned, create_placeholder_results, returned_to_json, vals_to_json};
 pub use schema::{Direction, input_schema, output_schema, type_to_json_schema};

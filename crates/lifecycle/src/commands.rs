@@ -128,7 +128,9 @@ pub(crate) fn fingerprint(program: &Path, files: &[PathBuf]) -> Vec<u8> {
     for file in files {
         texts.push(0);
         texts.extend_from_slice(file.extension().unwrap_or_default().as_encoded_bytes());
-        texts.extend_from_slice(Digest::of(&fs::read(file).unwrap_or_default()).to_string().as_bytes());
+        // One that cannot be read will be reported when it is needed.
+        let text = read_text(file).unwrap_or_default();
+        texts.extend_from_slice(Digest::of(text.as_bytes()).to_string().as_bytes());
     }
     texts
 }
@@ -144,7 +146,11 @@ pub(crate) fn description(files: &[PathBuf], bytes: &[u8], warnings: &mut Vec<St
     }
     for ending in [CLI_JSON, USAGE_KDL] {
         let Some(data) = custom_section(bytes, ending) else { continue };
-        match parse(ending, &String::from_utf8_lossy(data)) {
+        let read = match data.len() as u64 {
+            0..=MAX_DESCRIPTION => parse(ending, &String::from_utf8_lossy(data)),
+            _ => Err(too_large()),
+        };
+        match read {
             Ok(given) => return Some(given),
             Err(problem) => warnings.push(format!("its custom section `{ending}` was ignored: {problem}")),
         }
@@ -155,9 +161,13 @@ pub(crate) fn description(files: &[PathBuf], bytes: &[u8], warnings: &mut Vec<St
 fn read_text(file: &Path) -> Result<String, String> {
     let size = fs::metadata(file).map_err(|error| error.to_string())?.len();
     if size > MAX_DESCRIPTION {
-        return Err(format!("it is larger than {}", ByteSize::from_bytes(MAX_DESCRIPTION)));
+        return Err(too_large());
     }
     fs::read_to_string(file).map_err(|error| error.to_string())
+}
+
+fn too_large() -> String {
+    format!("it is larger than {}", ByteSize::from_bytes(MAX_DESCRIPTION))
 }
 
 /// Reads a description by the ending of its name.

@@ -47,7 +47,10 @@ pub(crate) fn missing_grant(plan: &Plan, argv: &[String], exited: &Exited, grant
         .filter(|value| could_be_a_path(value))
         .collect();
     let named = paths.iter().find(|path| complaint.contains(**path));
-    hint(named.or_else(|| paths.iter().find(|path| looks_like_a_path(path)))?, grants)
+    let path = named.or_else(|| paths.iter().find(|path| looks_like_a_path(path)))?;
+    // What is not there is not there for lack of a grant only where there is none.
+    let is_missing = ["no such file", "does not exist"].iter().any(|words| lower.contains(words));
+    hint(path, is_missing, grants)
 }
 
 /// The value that a word passes: all of a positional, what follows the `=` of `--flag=value`, or the letter of `-fvalue`.
@@ -74,7 +77,7 @@ fn looks_like_a_path(value: &str) -> bool {
     value.contains('/') || ending.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-fn hint(path: &str, grants: &Grants) -> Option<String> {
+fn hint(path: &str, is_missing: bool, grants: &Grants) -> Option<String> {
     let asked = normal(path, grants);
     let granted = grants
         .directories
@@ -84,15 +87,22 @@ fn hint(path: &str, grants: &Grants) -> Option<String> {
         .max_by_key(|(access, _)| *access);
     match granted {
         Some((Access::Write, _)) => None,
+        Some((Access::Read, _)) if is_missing => None,
         Some((Access::Read, directory)) => Some(format!(
             "`{path}` is in a directory that was granted for reading only; if it is to be written, `--allow-write={directory}` allows that"
         )),
         None => {
-            // What is granted first becomes the working directory, so a relative path needs the one that it starts from.
-            let folder = match Path::new(path).parent() {
-                Some(folder) if folder.is_absolute() => folder.display().to_string(),
+            // What is granted first becomes the working directory, so a relative path needs the one that it starts from; where there
+            // is one already, only an absolute path leads elsewhere.
+            let folder = match asked.parent() {
+                Some(folder) if asked.is_absolute() => folder.display().to_string(),
                 Some(_) => ".".to_owned(),
                 None => path.to_owned(),
+            };
+            let path = if asked.is_absolute() {
+                asked.display().to_string()
+            } else {
+                path.to_owned()
             };
             Some(format!(
                 "the program has no access to `{path}`; `--allow-read={folder}` lets it read there, `--allow-write={folder}` read and write"

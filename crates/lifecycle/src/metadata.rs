@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use component2json::{Exports, FileKind, ToolMetadata, component_exports_to_tools, core_imports, file_kind, read_exports};
+use component2json::{
+    Exports, FileKind, ToolMetadata, clean_text, component_exports_to_tools, core_imports, file_kind, read_exports,
+};
 use sandbox::unknown_imports;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -147,13 +149,13 @@ impl Interface {
     }
 
     /// What it says about itself as a whole.
-    pub(crate) fn about(&self) -> Option<&str> {
+    pub(crate) fn about(&self) -> Option<String> {
         match self {
             Self::Functions { exports, .. } => {
                 let world = exports.scopes.iter().find(|scope| scope.interface.is_none())?;
-                Some(&world.docs)
+                Some(world.docs.clone())
             }
-            Self::Program(program) => program.command.summary.as_deref(),
+            Self::Program(program) => program.command.summary.as_deref().and_then(clean_text),
         }
     }
 

@@ -35,7 +35,7 @@ pub enum CallError {
     Busy,
     #[error("the call was stopped")]
     Stopped,
-    #[error("{error}\n{stream} of the component:\n{text}")]
+    #[error("{error}\n{stream}:\n{text}")]
     WithOutput {
         error: Box<CallError>,
         stream: &'static str,

@@ -197,13 +197,13 @@ fn explain(error: &wasmtime::Error, guest: &impl Watched, limits: &Limits) -> Ca
 fn with_stderr(error: CallError, watch: &Watch) -> CallError {
     let tells_enough = matches!(error, CallError::Deadline(_) | CallError::Memory(_) | CallError::Output(_));
     let text = watch.stderr.text().filter(|_| !tells_enough);
-    shown(error, "stderr", text)
+    shown(error, "stderr of the component", text)
 }
 
 /// A program that does not come to its end may have said something before: a question that it waits for an answer to, for example.
 fn with_output(error: CallError, watch: &Watch) -> CallError {
-    let error = shown(error, "stdout", watch.stdout.text());
-    shown(error, "stderr", watch.stderr.text())
+    let error = shown(error, "stdout of the program", watch.stdout.text());
+    shown(error, "stderr of the program", watch.stderr.text())
 }
 
 fn shown(error: CallError, stream: &'static str, text: Option<String>) -> CallError {

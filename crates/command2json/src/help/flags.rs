@@ -148,11 +148,15 @@ fn set_default(flag: &mut Flag, spec: &Spec, text: &str) {
     let Some(default) = stated.or_else(|| values::default_of_text(text)) else {
         return;
     };
-    if flag.ty == ValueType::Integer
-        && default.text.parse::<i64>().is_err()
-        && default.text.starts_with(|c: char| c.is_ascii_digit())
-    {
-        // `N (default 0.5)`, `N (default 10M)`: not what its name says.
+    // `$PACK_SIZE` is no value, and neither is a sentence.
+    let is_word = default.text.chars().all(|c| c.is_alphanumeric() || "+-.,%".contains(c));
+    // pflag's `int` is a type and no name.
+    let is_declared = flag
+        .value_name
+        .as_deref()
+        .is_some_and(|name| name.trim_start_matches('u').starts_with("int"));
+    if flag.ty == ValueType::Integer && default.text.parse::<i64>().is_err() && is_word && !is_declared {
+        // `N (default 0.5)`, `N (default 10M)`, `N (default unlimited)`: not what its name says.
         flag.ty = if default.text.parse::<f64>().is_ok() {
             ValueType::Number
         } else {

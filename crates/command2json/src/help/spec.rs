@@ -146,7 +146,7 @@ impl Spec {
                 }
                 _ => {
                     values += 1;
-                    self.optional_value |= values == 1 && is_optional(token);
+                    // `--color [WHEN]`: without a value it would take the next word for one, so it is never given without.
                     self.more_values |= values > 1;
                     self.spaced = true;
                     self.set_value(token);
@@ -173,12 +173,6 @@ impl Spec {
             self.value = Some(token.to_owned());
         }
     }
-}
-
-/// `FILE] …` of `[FILE]`, but not Click's `[a|b]`.
-fn is_optional(token: &str) -> bool {
-    let inner = token.strip_prefix('[').and_then(|token| token.strip_suffix(']'));
-    inner.is_some_and(|inner| !inner.contains(['|', '[', ']']) && !inner.ends_with(" ..."))
 }
 
 /// `-0 ... -9`
