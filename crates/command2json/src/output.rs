@@ -11,6 +11,9 @@ use crate::schema::{Checker, MAX_PROBLEM, one_line};
 use crate::table::rows_of;
 use crate::tree::{Format, Output};
 
+/// What is shown of a stream; all of it is in the structure, and an answer that has everything twice helps nobody.
+const MAX_SHOWN: usize = 256 << 10;
+
 /// What is left of a program that ran.
 #[derive(Clone, Debug, Default)]
 pub struct Captured<'a> {
@@ -115,6 +118,11 @@ impl<'a> Stream<'a> {
     /// Nothing if there is nothing to show.
     fn shown(&self, name: &str) -> Option<Cow<'a, str>> {
         let text: Cow<'a, str> = match self.text {
+            Some(text) if text.len() > MAX_SHOWN => {
+                let shown = text.get(..text.floor_char_boundary(MAX_SHOWN)).unwrap_or_default();
+                let more = text.len() - shown.len();
+                format!("{shown}… [{more} more bytes, in structuredContent.result.{name}]").into()
+            }
             Some(text) => text.into(),
             None => format!(
                 "({} bytes that are not text, in structuredContent.result.{name} as base64)",

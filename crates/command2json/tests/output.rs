@@ -207,3 +207,16 @@ proptest! {
         prop_assert!(!output_text(&captured).is_empty());
     }
 }
+
+#[test]
+fn the_text_of_a_long_output_is_cut() {
+    let stdout = "é".repeat(1 << 20);
+    let captured = Captured {
+        stdout: stdout.as_bytes(),
+        ..Captured::default()
+    };
+    let text = output_text(&captured);
+    assert!(text.len() < 300 << 10, "{}", text.len());
+    assert!(text.ends_with("more bytes, in structuredContent.result.stdout]"));
+    assert_eq!(output_to_json(&captured, None, None)["stdout"], stdout);
+}
