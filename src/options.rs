@@ -1,6 +1,6 @@
 //! Options that several commands share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -115,16 +115,19 @@ impl GrantOptions {
     pub(crate) fn grants(&self) -> anyhow::Result<Grants> {
         let mut grants = Grants::default();
         for DirectoryGrant { directory, access } in &self.0 {
+            let whole = directory.to_string();
             let host = directory.host.canonicalize().with_context(|| {
-                let colon = match directory.to_string().contains(':') {
-                    true => " (what follows the last `:` is its path inside)",
-                    false => "",
+                let colon = if whole.contains(':') {
+                    " (what follows the last `:` is its path inside)"
+                } else {
+                    ""
                 };
                 format!("the directory `{}` cannot be granted{colon}", directory.host.display())
             })?;
-            if directory.to_string() != directory.host.to_string_lossy() && std::path::Path::new(&directory.to_string()).is_dir() {
+            let has_guest = whole != directory.host.to_string_lossy();
+            if has_guest && Path::new(&whole).is_dir() {
                 bail!(
-                    "`{directory}` could be a directory or `DIR:GUEST`\nhint: write `{directory}:GUEST`, with the path that it has inside"
+                    "`{whole}` could be a directory or `DIR:GUEST`\nhint: write `{whole}:GUEST`, with the path that it has inside"
                 );
             }
             if !host.is_dir() {

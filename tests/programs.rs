@@ -1397,7 +1397,7 @@ fn a_bundle_is_one_tool() {
         assert_eq!(commands.len(), 17);
         for command in ["add", "remote add", "app1-cmd", "app1_cmd"] {
             assert!(commands.contains(&json!(command)), "{command}");
-            assert!(tool["description"].as_str().unwrap().contains(&format!("depot {command}")));
+            assert!(tool["description"].as_str().unwrap().contains(&format!("\n- {command}")));
         }
         let mut server = serve(&home, &["--bundle"], &[guest(program)]);
         let argv = ran(

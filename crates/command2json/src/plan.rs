@@ -69,13 +69,13 @@ impl Plan {
 
     /// `git remote add [--tags] <name> <url>`
     pub fn usage(&self) -> String {
-        self.usage_without(&[])
+        self.usage_as(self.name(), &[])
     }
 
-    /// The same without certain flags.
-    pub(crate) fn usage_without(&self, left_out: &[&PlannedFlag]) -> String {
+    /// The same under another name, without certain flags.
+    pub(crate) fn usage_as(&self, name: String, left_out: &[&PlannedFlag]) -> String {
         let is_shown = |planned: &&PlannedFlag| !left_out.iter().any(|out| out.key == planned.key);
-        let mut words = vec![self.name()];
+        let mut words = vec![name];
         words.extend(self.flags.iter().filter(is_shown).map(PlannedFlag::usage));
         match &self.args {
             None => words.push("[args]...".to_owned()),

@@ -248,9 +248,10 @@ fn list_of(plans: &[(Plan, &Command)], program: &str) -> String {
         ),
     };
     let summary = |command: &Command| command.summary.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
-    let whole = |(plan, command): &(Plan, &Command)| format!("- {}{}\n", plan.usage_without(&common), summary(command));
-    let short = |(plan, command): &(Plan, &Command)| format!("- {}{}\n", plan.name(), summary(command));
-    let bare = |(plan, _): &(Plan, &Command)| format!("- {}\n", plan.name());
+    let whole =
+        |(plan, command): &(Plan, &Command)| format!("- {}{}\n", plan.usage_as(bundled_name(plan), &common), summary(command));
+    let short = |(plan, command): &(Plan, &Command)| format!("- {}{}\n", bundled_name(plan), summary(command));
+    let bare = |(plan, _): &(Plan, &Command)| format!("- {}\n", bundled_name(plan));
     let texts = [
         plans.iter().map(whole).collect::<String>() + &all_take,
         plans.iter().map(short).collect(),
@@ -327,6 +328,10 @@ fn annotations(plan: &Plan, command: &Command, offer: &Offer) -> Option<ToolAnno
 
 /// Patterns that match nothing are most likely misspelt.
 fn idle_patterns(root: &Command, offer: &Offer) -> Vec<String> {
+    let none = Patterns::default();
+    if offer.commands == none && offer.flags == none && offer.annotations.is_empty() {
+        return vec![];
+    }
     let all = plan::plans(root, &Choice::default()).offered;
     let paths: Vec<Vec<&str>> = all
         .iter()
