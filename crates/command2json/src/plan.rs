@@ -10,7 +10,7 @@ use crate::select::Patterns;
 use crate::tree::{Command, Flag, MAX_DEPTH, Output, Positional, ValueType};
 
 /// Commands that every program has, and that are of no use to an agent.
-const NEVER_OFFERED: [&str; 3] = ["help", "completion", "completions"];
+pub(crate) const NEVER_OFFERED: [&str; 3] = ["help", "completion", "completions"];
 
 /// What the plans of one program may take together, in bytes of text, about. A flag that is inherited counts in every command.
 const MAX_PLANS: usize = 8 << 20;

@@ -42,6 +42,19 @@ struct Offered {
     annotations: Vec<(Patterns, component2json::ToolAnnotations)>,
 }
 
+impl Offered {
+    fn offer(&self) -> Offer {
+        Offer {
+            commands: self.commands.clone(),
+            flags: self.flags.clone(),
+            bundle: self.bundle,
+            flat: self.flat,
+            json: self.json,
+            annotations: self.annotations.clone(),
+        }
+    }
+}
+
 fn is_plain(offered: &Offered) -> bool {
     *offered == Offered::default()
 }
@@ -86,22 +99,7 @@ fn trees_become_tools_and_calls_become_command_lines() {
 }
 
 fn answered(mut file: File) -> File {
-    let Offered {
-        commands,
-        flags,
-        bundle,
-        flat,
-        json,
-        annotations,
-    } = std::mem::take(&mut file.offer);
-    let offer = Offer {
-        commands,
-        flags,
-        bundle,
-        flat,
-        json,
-        annotations,
-    };
+    let offer = file.offer.offer();
     let (tools, warnings) = tools(&file.command, &offer);
     let parts: Vec<NameParts> = tools.iter().map(|tool| tool.name.clone()).collect();
     let names = tool_names(&parts, None, 48, &HashSet::new());
@@ -123,14 +121,6 @@ fn answered(mut file: File) -> File {
         let tool = &tools[index.unwrap_or_else(|| panic!("there is no `{}` among {names:?}", case.tool))];
         answer(case, &tool.target, &tool.definition(names[0].clone()).input_schema);
     }
-    file.offer = Offered {
-        commands: offer.commands,
-        flags: offer.flags,
-        bundle,
-        flat,
-        json,
-        annotations: offer.annotations,
-    };
     file
 }
 
@@ -146,9 +136,7 @@ fn answer(case: &mut Case, target: &Target, schema: &Value) {
         Err(errors) => {
             let says_more_than_the_schema = matches!(target, Target::Bundle(_)) || errors.to_string().contains("NUL");
             let is_about_passing = [
-                "which stands before it",
                 "must not start with `-`",
-                "a key must not",
                 "empty value",
                 "may not know `--`",
                 "would take the next word",

@@ -31,13 +31,7 @@ fn output_is_what_the_cases_say() {
         case["json"] = checked(&captured, output.as_ref());
         case["read"] = output_text(&captured).into();
     }
-    let text = serde_json::to_string_pretty(&cases).unwrap() + "\n";
-    if std::env::var_os("BLESS").is_some() {
-        #[expect(clippy::disallowed_methods, reason = "a snapshot that is half written is blessed again")]
-        fs::write(file, text).unwrap();
-    } else {
-        assert!(fs::read_to_string(file).unwrap() == text, "look at `git diff` after BLESS=1");
-    }
+    compare(file, &cases);
 }
 
 #[test]
@@ -53,7 +47,12 @@ fn schemas_are_what_the_snapshot_says() {
         case["definitions"] = json!([schema.get("$defs"), schema.get("definitions")]);
         case["canonical"] = canonical["properties"]["result"]["properties"]["json"].clone();
     }
-    let text = serde_json::to_string_pretty(&cases).unwrap() + "\n";
+    compare(file, &cases);
+}
+
+/// Compares a file with what it should be, or with `BLESS=1` writes that.
+fn compare(file: &Path, cases: &Value) {
+    let text = serde_json::to_string_pretty(cases).unwrap() + "\n";
     if std::env::var_os("BLESS").is_some() {
         #[expect(clippy::disallowed_methods, reason = "a snapshot that is half written is blessed again")]
         fs::write(file, text).unwrap();

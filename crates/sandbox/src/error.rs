@@ -20,7 +20,7 @@ pub enum CallError {
     #[error("the component trapped: {0}")]
     Trap(String),
     #[error(
-        "the component asked for {what}, which was not granted\nhint: nothing can be granted yet; the component has to do without"
+        "the component asked for {what}, which was not granted\nhint: this cannot be granted yet; the component has to do without"
     )]
     Denied { what: String },
     #[error(

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::plan::NEVER_OFFERED;
 use crate::tree::Command;
 
 use super::flags::says_deprecated;
@@ -9,9 +10,6 @@ use super::lines::{Line, paragraphs, split_at_gap};
 use super::outline::{Entry, Outline};
 use super::usage;
 use super::{MAX_LIST, MAX_NAME_CHARS, capped_text};
-
-/// They are about other commands only.
-const NOT_OFFERED: [&str; 3] = ["help", "completion", "completions"];
 
 /// The subcommands in their order.
 pub(super) fn commands(outline: &Outline, path: &[&str]) -> Vec<Command> {
@@ -21,7 +19,7 @@ pub(super) fn commands(outline: &Outline, path: &[&str]) -> Vec<Command> {
         .into_iter()
         .chain(subparsers.flat_map(nested))
         .chain(in_usage(outline, path).into_iter().map(|name| stub(name, "")))
-        .filter(|command| is_name(&command.name) && !NOT_OFFERED.contains(&command.name.as_str()))
+        .filter(|command| is_name(&command.name) && !NEVER_OFFERED.contains(&command.name.as_str()))
         .filter(|command| seen.insert(command.name.clone()))
         .take(MAX_LIST)
         .collect()
