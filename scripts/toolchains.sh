@@ -65,3 +65,22 @@ python_tools() {
     local folder
     folder=$(installed python "$@") && echo "$folder/venv"
 }
+
+# Unpacked and not installed: a package of a server would start it.
+install_deb() {
+    local folder=$1
+    shift
+    cd "$folder" || return
+    apt-get download -q "$@" || { as_root apt-get update -q && apt-get download -q "$@"; } || return
+    for package in ./*.deb; do dpkg -x "$package" . || return; done
+}
+
+# docker_registry: the folder with `docker-registry` for PATH, which the tests of `sources` push to and pull from.
+docker_registry() {
+    local found folder
+    if found=$(command -v docker-registry); then
+        dirname "$found"
+    else
+        folder=$(installed deb docker-registry) && echo "$folder/usr/bin"
+    fi
+}

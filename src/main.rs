@@ -1,12 +1,13 @@
 //! `host`: serve any WebAssembly component's exports, and the commands of any compiled program, as MCP tools.
 //!
-//! Parses the command line, calls a crate, prints. Exit code 0 is success, 1 a tool that failed, 2 a wrong command line or a file
-//! that cannot be used.
+//! Parses the command line, calls a crate, prints. Exit code 0 is success, 1 a tool that failed or a change that was not accepted, 2 a
+//! wrong command line or a file that cannot be used.
 
 mod commands;
 mod logging;
 mod options;
 mod output;
+mod progress;
 
 use std::process::ExitCode;
 
@@ -30,6 +31,14 @@ enum Command {
     Describe(commands::describe::Describe),
     EmbedDocs(commands::embed_docs::EmbedDocs),
     Call(commands::call::Call),
+    Add(commands::add::Add),
+    List(commands::list::List),
+    Info(commands::info::Info),
+    Update(commands::update::Update),
+    Remove(commands::remove::Remove),
+    Gc(commands::gc::Gc),
+    Verify(commands::verify::Verify),
+    Push(commands::push::Push),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +51,14 @@ fn main() -> ExitCode {
         Command::Describe(describe) => describe.run(),
         Command::EmbedDocs(embed_docs) => embed_docs.run(),
         Command::Call(call) => call.run(),
+        Command::Add(add) => add.run(),
+        Command::List(list) => list.run(),
+        Command::Info(info) => info.run(),
+        Command::Update(update) => update.run(),
+        Command::Remove(remove) => remove.run(),
+        Command::Gc(gc) => gc.run(),
+        Command::Verify(verify) => verify.run(),
+        Command::Push(push) => push.run(),
     };
     result.unwrap_or_else(|error| {
         output::error(&format!("{error:#}"));

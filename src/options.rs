@@ -1,5 +1,6 @@
 //! Options that several commands share.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,8 +8,11 @@ use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use command2json::{Offer, Patterns};
 use component2json::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME};
-use lifecycle::{Config, ConfigFile, LifecycleManager, default_home, expand};
+use lifecycle::{ComponentId, Config, LifecycleManager, Place, Selection};
 use policy::{Access, ByteSize, Directory, DirectoryGrant, Grants, Limits, Timeout};
+use sources::ClientOptions;
+
+use crate::{output, progress};
 
 /// How components are found and described.
 #[derive(Args)]
@@ -192,40 +196,120 @@ impl LimitOptions {
 impl LoadOptions {
     /// A manager with nothing loaded yet.
     pub(crate) fn manager(&self, limits: Limits, grants: Grants) -> anyhow::Result<LifecycleManager> {
-        let home = default_home();
-        let file = ConfigFile::load(self.config.as_deref(), home.as_deref())?;
         let config = Config {
             limits,
-            home,
+            config_file: self.config.clone(),
             max_name: self.max_name,
             wit: self.wit.clone(),
             grants: Arc::new(grants),
             offer: self.offer.offer(),
-            components: file.components,
+            progress: progress::on_terminal(),
+            ..Config::default()
         };
-        LifecycleManager::new(config).context("the host could not start")
+        Ok(LifecycleManager::new(config)?)
     }
 
-    /// A manager with these files loaded. A file that was named must load; one that merely lies in a directory may not.
-    pub(crate) fn load(&self, files: &[PathBuf], limits: Limits, grants: Grants) -> anyhow::Result<LifecycleManager> {
+    /// A manager with these components loaded; without any, with all that were added. One that was named must load; one that merely
+    /// lies in a directory, or is one of all, may not.
+    pub(crate) fn load(&self, components: &[ComponentName], limits: Limits, grants: Grants) -> anyhow::Result<LifecycleManager> {
         let manager = self.manager(limits, grants)?;
-        for path in files {
-            let found = expand(path)?;
-            let mut problems = Vec::new();
-            for file in &found {
-                match manager.ensure_component_loaded(file) {
-                    Ok(_) => {}
-                    Err(error) if file == path => return Err(error.into()),
-                    Err(error) => problems.push(error.to_string()),
+        let mut added = Vec::new();
+        for component in components {
+            match component.find(&manager)? {
+                Place::File(path) => {
+                    for problem in manager.serve_path(&path)? {
+                        output::note(&format!("warning: left out: {problem}"));
+                    }
                 }
+                Place::Added(id) => added.push(id),
             }
-            for problem in &problems {
-                crate::output::note(&format!("warning: left out: {problem}"));
+        }
+        let selection = match (components, added) {
+            ([], _) => Selection::All,
+            (_, added) if added.is_empty() => return Ok(manager),
+            (_, added) => Selection::Only(added),
+        };
+        let named = selection != Selection::All;
+        manager.serve_added(selection)?;
+        for component in manager.list_components().components {
+            let Some(reason) = component.reason.filter(|_| component.added_at.is_some()) else {
+                continue;
+            };
+            let message = format!("`{}` cannot be served: {reason}", component.id);
+            if named {
+                bail!(message);
             }
-            if problems.len() == found.len() {
-                anyhow::bail!("no component in `{}` can be served", path.display());
-            }
+            output::note(&format!("warning: {message}"));
         }
         Ok(manager)
     }
+}
+
+/// A component as a person names it: a path, or the id of one that was added.
+#[derive(Clone, Debug)]
+pub(crate) struct ComponentName(PathBuf);
+
+impl From<OsString> for ComponentName {
+    fn from(text: OsString) -> Self {
+        Self(text.into())
+    }
+}
+
+impl ComponentName {
+    /// As a path, whatever it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What is spelled like a path is one, and so is what is no id but exists.
+    pub(crate) fn find(&self, manager: &LifecycleManager) -> anyhow::Result<Place> {
+        let Self(path) = self;
+        let file = Place::File(path.clone());
+        let text = path.to_string_lossy();
+        if text.contains("://") {
+            bail!("`{text}` has to be added before it is used\nhint: `host add {text}`");
+        }
+        let is_wasm = path
+            .extension()
+            .is_some_and(|extension| extension == "wasm" || extension == "wat");
+        if is_wasm || path.components().count() != 1 || text.contains(['/', '\\']) {
+            return Ok(file);
+        }
+        let id = ComponentId::from(text.into_owned());
+        match manager.store().and_then(|store| store.entry(&id)) {
+            Ok(entry) => Ok(Place::Added(entry.id)),
+            Err(_) if path.exists() => Ok(file),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// How sources are reached.
+#[derive(Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct NetworkOptions {
+    /// Trust the certificate authorities in this PEM file, besides those of the system; can be repeated
+    #[arg(long, value_name = "FILE", env = "HOST_CA_FILE")]
+    ca_file: Vec<PathBuf>,
+}
+
+impl NetworkOptions {
+    /// A manager that can fetch, and serves nothing.
+    pub(crate) fn manager(&self, wit: Option<PathBuf>) -> anyhow::Result<Arc<LifecycleManager>> {
+        let config = Config {
+            network: ClientOptions {
+                ca_files: self.ca_file.clone(),
+                ..ClientOptions::default()
+            },
+            wit,
+            progress: progress::on_terminal(),
+            ..Config::default()
+        };
+        Ok(Arc::new(LifecycleManager::new(config)?))
+    }
+}
+
+/// A manager that only looks at the store.
+pub(crate) fn store_manager() -> anyhow::Result<LifecycleManager> {
+    Ok(LifecycleManager::new(Config::default())?)
 }

@@ -15,6 +15,7 @@ const LAYERS: &[(&str, Option<u8>)] = &[
     ("lifecycle", Some(4)),
     ("sandbox", Some(3)),
     ("command2json", Some(3)),
+    ("sources", Some(3)),
     ("component2json", Some(2)),
     ("policy", Some(2)),
     ("structured-output", Some(1)),
@@ -64,18 +65,18 @@ fn pure_crates_know_no_runtime_and_no_protocol() {
 }
 
 #[test]
-fn only_mcp_server_names_rmcp() {
-    let users: Vec<String> = packages()
-        .into_iter()
-        .filter(|package| {
-            package
-                .dependencies
-                .iter()
-                .any(|dependency| dependency.name.starts_with("rmcp"))
-        })
-        .map(|package| package.name)
-        .collect();
-    assert_eq!(users, ["mcp-server"]);
+fn only_one_crate_knows_the_protocol_and_only_one_connects() {
+    for (library, user) in [("rmcp", "mcp-server"), ("reqwest", "sources")] {
+        let users: Vec<String> = packages()
+            .into_iter()
+            .filter(|package| {
+                let named = |dependency: &Dependency| dependency.name.starts_with(library);
+                package.dependencies.iter().any(named)
+            })
+            .map(|package| package.name)
+            .collect();
+        assert_eq!(users, [user], "{library}");
+    }
 }
 
 #[test]

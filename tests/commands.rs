@@ -131,8 +131,6 @@ fn a_wrong_command_line_is_told() {
     }
     for arguments in [
         &[][..],
-        &["serve"],
-        &["tools"],
         &["call"],
         &["no-such-command"],
         &["serve", "--no-such-option", "x.wasm"],

@@ -1,7 +1,6 @@
 //! `host call`: one call, for people and scripts.
 
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,14 +13,14 @@ use component2json::{Function, Kind, argument_from_text};
 use lifecycle::{CallOutcome, ExecuteError, LifecycleManager, Plan, Tool};
 use serde_json::{Map, Value};
 
-use crate::options::{GrantOptions, LimitOptions, LoadOptions};
+use crate::options::{ComponentName, GrantOptions, LimitOptions, LoadOptions};
 use crate::output;
 
 /// Call one tool of a component or program
 #[derive(Args)]
 pub(crate) struct Call {
-    /// The component or program (`.wasm` or `.wat`)
-    component: PathBuf,
+    /// The component or program: a file (`.wasm` or `.wat`), or the id of one that was added
+    component: ComponentName,
     /// The tool: its name, or the name of its function or command where that is enough
     tool: String,
     /// Arguments, read by their type: text as it is, anything else as JSON

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use policy::{Grants, Limits};
 
-use crate::options::LoadOptions;
+use crate::options::{ComponentName, LoadOptions};
 use crate::output;
 
 /// Write down what is known of a program's commands, to correct and keep
@@ -16,8 +16,8 @@ use crate::output;
 /// place of its help from then on.
 #[derive(Args)]
 pub(crate) struct Describe {
-    /// The program (`.wasm` or `.wat`)
-    program: PathBuf,
+    /// The program: a file (`.wasm` or `.wat`), or the id of one that was added
+    program: ComponentName,
     /// Write to a file instead of stdout
     #[arg(short, long, value_name = "FILE", conflicts_with = "embed")]
     output: Option<PathBuf>,
@@ -31,12 +31,13 @@ pub(crate) struct Describe {
 impl Describe {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(description) = &self.embed {
-            lifecycle::embed_description(&self.program, description)?;
-            output::note(&format!("`{}` carries its description now", self.program.display()));
+            let program = self.program.path();
+            lifecycle::embed_description(program, description)?;
+            output::note(&format!("`{}` carries its description now", program.display()));
             return Ok(ExitCode::SUCCESS);
         }
         let manager = self.load.manager(Limits::default(), Grants::default())?;
-        let text = serde_json::to_string_pretty(&manager.describe(&self.program)?)?;
+        let text = serde_json::to_string_pretty(&manager.describe(&self.program.find(&manager)?)?)?;
         match &self.output {
             Some(file) => lifecycle::write_atomically(file, format!("{text}\n").as_bytes())
                 .with_context(|| format!("`{}` could not be written", file.display()))?,

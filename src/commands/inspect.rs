@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use lifecycle::{Inspection, Interface, Plan, Source, Tool};
+use lifecycle::{CommandSource, Inspection, Interface, Plan, Tool};
 use policy::{Grants, Limits};
 use serde::Serialize;
 
-use crate::options::LoadOptions;
+use crate::options::{ComponentName, LoadOptions};
 use crate::output;
 
 /// Show what a component or program offers, imports and would need
 #[derive(Args)]
 pub(crate) struct Inspect {
-    /// The component or program (`.wasm` or `.wat`)
-    component: PathBuf,
+    /// The component or program: a file (`.wasm` or `.wat`), or the id of one that was added
+    component: ComponentName,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -36,7 +36,7 @@ struct Report {
     docs: Option<String>,
     /// Where the commands of a program are known from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    commands_from: Option<Source>,
+    commands_from: Option<CommandSource>,
     /// The functions, or the commands, that are tools.
     exports: Vec<Export>,
     left_out: Vec<LeftOut>,
@@ -74,7 +74,7 @@ struct Need {
 impl Inspect {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let manager = self.load.manager(Limits::default(), Grants::default())?;
-        let report = Report::new(manager.inspect(&self.component)?);
+        let report = Report::new(manager.inspect(&self.component.find(&manager)?)?);
         if self.json {
             output::line(&serde_json::to_string_pretty(&report)?)?;
         } else {
@@ -207,12 +207,12 @@ impl Export {
     }
 }
 
-fn in_words(source: Source) -> &'static str {
+fn in_words(source: CommandSource) -> &'static str {
     match source {
-        Source::Help => "from its help",
-        Source::Description => "from its description",
-        Source::Both => "from its help and its description",
-        Source::Nothing => "nothing is known of its commands",
+        CommandSource::Help => "from its help",
+        CommandSource::Description => "from its description",
+        CommandSource::Both => "from its help and its description",
+        CommandSource::Nothing => "nothing is known of its commands",
     }
 }
 

@@ -1,8 +1,16 @@
 //! The commands, one file each.
 
+pub(crate) mod add;
 pub(crate) mod call;
 pub(crate) mod describe;
 pub(crate) mod embed_docs;
+pub(crate) mod gc;
+pub(crate) mod info;
 pub(crate) mod inspect;
+pub(crate) mod list;
+pub(crate) mod push;
+pub(crate) mod remove;
 pub(crate) mod serve;
 pub(crate) mod tools;
+pub(crate) mod update;
+pub(crate) mod verify;

@@ -1,20 +1,26 @@
 //! `host serve`: MCP over stdio.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
 use mcp_server::{Server, serve_stdio};
 
-use crate::options::{GrantOptions, LimitOptions, LoadOptions};
+use crate::options::{ComponentName, GrantOptions, LimitOptions, LoadOptions};
+use crate::output;
 
 /// Serve components and programs as MCP tools over stdin and stdout
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// Components or programs (`.wasm` or `.wat`), or directories of them
-    #[arg(required = true, value_name = "COMPONENT")]
-    components: Vec<PathBuf>,
+    /// Ids of components that were added, files (`.wasm` or `.wat`), or directories of them; all that was added, if none is named
+    #[arg(value_name = "COMPONENT")]
+    components: Vec<ComponentName>,
+    /// Follow changes of the files, of what is added and of `host.toml`: swap what changed, and tell clients
+    #[arg(long)]
+    watch: bool,
+    /// Let the agent load, remove and grant by itself, within what `host.toml` says under `[agent]`
+    #[arg(long)]
+    allow_agent_admin: bool,
     #[command(flatten)]
     load: LoadOptions,
     #[command(flatten)]
@@ -29,11 +35,23 @@ impl Serve {
             self.load
                 .load(&self.components, self.limits.limits(), self.grants.grants()?)?,
         );
+        manager.hold_files();
+        if manager.tools().is_empty() {
+            output::note("warning: there is no tool to serve\nhint: `host add SOURCE`, or name a file");
+        }
+        let server = if self.allow_agent_admin {
+            Server::with_admin(Arc::clone(&manager))
+        } else {
+            Server::new(Arc::clone(&manager))
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let watch = self.watch.then(|| manager.watch()).transpose()?;
         let served = runtime.block_on(async {
-            let warming = Arc::clone(&manager);
-            tokio::spawn(async move { warming.warm_up().await });
-            serve_stdio(Server::new(manager)).await
+            tokio::spawn(async move { manager.compile_ahead().await });
+            if let Some(watch) = watch {
+                tokio::spawn(watch.run());
+            }
+            serve_stdio(server).await
         });
         // The client is gone: nobody waits for what may still be compiling.
         runtime.shutdown_background();

@@ -8,15 +8,15 @@ use clap::Args;
 use policy::{Grants, Limits};
 use serde_json::json;
 
-use crate::options::LoadOptions;
+use crate::options::{ComponentName, LoadOptions};
 use crate::output;
 
 /// Print the tool definitions that `serve` would offer
 #[derive(Args)]
 pub(crate) struct Tools {
-    /// Components or programs (`.wasm` or `.wat`), or directories of them
-    #[arg(required = true, value_name = "COMPONENT")]
-    components: Vec<PathBuf>,
+    /// Ids of components that were added, files (`.wasm` or `.wat`), or directories of them; all that was added, if none is named
+    #[arg(value_name = "COMPONENT")]
+    components: Vec<ComponentName>,
     /// Write to a file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,

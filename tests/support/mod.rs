@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test file is a program of its own and uses a part of this")]
 
+pub(crate) mod client;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};

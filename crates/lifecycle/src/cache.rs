@@ -1,159 +1,203 @@
-//! What is kept between runs: the metadata and the compiled code of components, by the digest of their bytes.
+//! What can be made again: the metadata of components that were not added, and compiled code, by the digest of their bytes.
 //!
-//! Everything here can be deleted at any time. Code is run as it is, so the directory must belong to this user alone; where it does
-//! not, nothing is kept and nothing is believed. A file is replaced by renaming and never changed, because running processes
-//! have it mapped.
+//! Everything here can be deleted at any time. Code is run as it is, so each file is sealed under its own name with the key of the
+//! store; what the seal does not fit is never used. A file is replaced by renaming and never changed, because running processes have
+//! it mapped.
 
-use std::fs;
+use std::borrow::Cow;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use etcetera::BaseStrategy;
 use sandbox::CodeKey;
+use serde::{Deserialize, Serialize};
 
 use crate::files::write_atomically;
-use crate::metadata::{Digest, Metadata};
+use crate::metadata::Metadata;
+use crate::store::SealKey;
+use sources::Digest;
 
-#[derive(Debug, thiserror::Error)]
-pub enum CacheError {
-    #[error("the cache directory `{path}` cannot be used: {error}")]
-    Io { path: PathBuf, error: io::Error },
-    #[error("the cache directory `{path}` is a link or no directory\nhint: set HOST_HOME to the directory itself")]
-    NotADirectory { path: PathBuf },
-    #[error(
-        "the cache directory `{path}` can be written by others, so its contents cannot be trusted\n\
-         hint: `chmod 700 {path}`, or set HOST_HOME to a directory of your own"
-    )]
-    Exposed { path: PathBuf },
-}
-
-/// Where everything is kept unless told otherwise: `$HOST_HOME`, else the platform's data directory.
-pub fn default_home() -> Option<PathBuf> {
-    match std::env::var_os("HOST_HOME") {
-        Some(home) if !home.is_empty() => Some(home.into()),
-        _ => Some(etcetera::choose_base_strategy().ok()?.data_dir().join("host")),
-    }
-}
-
-/// A directory that is known to be ours alone.
 #[derive(Debug)]
 pub(crate) struct Cache {
     directory: PathBuf,
+    key: SealKey,
+}
+
+/// What is kept of a component.
+#[derive(Serialize, Deserialize)]
+struct Kept<'a> {
+    /// The build of the program that wrote it: another one may make other schemas.
+    build: String,
+    metadata: Cow<'a, Metadata>,
+}
+
+/// What a file in the cache is, by its name.
+pub(crate) enum CacheFile {
+    Metadata {
+        digest: Digest,
+    },
+    /// Code, the seal beside it, or the lock of who compiles it.
+    Code {
+        digest: Digest,
+        part: CodePart,
+    },
+}
+
+#[derive(PartialEq, Eq)]
+pub(crate) enum CodePart {
+    Code,
+    Seal,
+    Lock,
+}
+
+impl CacheFile {
+    pub(crate) fn parse(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let (stem, ending) = name.split_once('.')?;
+        let (digest, _) = stem.split_once('-')?;
+        let digest = Digest::from_hex(digest).ok()?;
+        let part = match ending {
+            "json" => return Some(Self::Metadata { digest }),
+            "cwasm" => CodePart::Code,
+            "seal" => CodePart::Seal,
+            "lock" => CodePart::Lock,
+            _ => return None,
+        };
+        Some(Self::Code { digest, part })
+    }
+}
+
+/// Where the code of a component for one engine is.
+#[derive(Clone, Debug)]
+pub(crate) struct CodeName(String);
+
+impl CodeName {
+    pub(crate) fn new(digest: &Digest, key: &CodeKey) -> Self {
+        Self(format!("{}-{}", digest.hex(), key.as_str()))
+    }
+
+    fn file(&self) -> String {
+        format!("{}.cwasm", self.0)
+    }
 }
 
 impl Cache {
-    pub(crate) fn open(home: &Path) -> Result<Self, CacheError> {
-        let directory = home.join("cache");
-        for path in [home, &directory] {
-            make_private(path)?;
-        }
-        Ok(Self { directory })
+    pub(crate) fn new(directory: PathBuf, key: SealKey) -> Self {
+        Self { directory, key }
     }
 
-    /// The metadata of a component, if this version of the program wrote it for these docs.
+    /// The metadata of a component, if this build of the program wrote it for these docs.
     pub(crate) fn metadata(&self, digest: &Digest, docs: &Digest) -> Option<Metadata> {
-        let bytes = fs::read(self.metadata_file(digest, docs)).ok()?;
-        let metadata: Metadata = serde_json::from_slice(&bytes).ok()?;
-        (metadata.is_current() && metadata.digest == *digest).then_some(metadata)
+        let name = metadata_name(digest, docs);
+        let text = fs::read(self.directory.join(&name)).ok()?;
+        let kept: Kept = serde_json::from_slice(self.unsealed(&name, &text)?).ok()?;
+        (kept.build == this_build() && kept.metadata.digest == *digest).then(|| kept.metadata.into_owned())
     }
 
     pub(crate) fn keep_metadata(&self, metadata: &Metadata, docs: &Digest) -> io::Result<()> {
-        let bytes = serde_json::to_vec(metadata)?;
-        write_atomically(&self.metadata_file(&metadata.digest, docs), &bytes)
+        let name = metadata_name(&metadata.digest, docs);
+        let json = serde_json::to_vec(&Kept {
+            build: this_build(),
+            metadata: Cow::Borrowed(metadata),
+        })?;
+        let mut text = format!("{}\n", self.key.seal(&name, &json)).into_bytes();
+        text.extend(json);
+        write_atomically(&self.directory.join(name), &text)
     }
 
-    fn metadata_file(&self, digest: &Digest, docs: &Digest) -> PathBuf {
-        self.directory.join(format!("{digest}-{}.json", docs.short()))
+    /// What follows the seal in the first line, if it is what was sealed.
+    fn unsealed<'a>(&self, name: &str, text: &'a [u8]) -> Option<&'a [u8]> {
+        let end = text.iter().position(|byte| *byte == b'\n')?;
+        let (seal, rest) = (text.get(..end)?, text.get(end + 1..)?);
+        self.key.seal(name, rest).is(std::str::from_utf8(seal).ok()?).then_some(rest)
     }
 
-    /// The file with a component's code, if there is one and it is as it was written.
-    pub(crate) fn code(&self, digest: &Digest, key: &CodeKey) -> Option<PathBuf> {
-        let (file, checksum) = self.code_files(digest, key);
-        let code = fs::read(&file).ok()?;
-        if fs::read_to_string(checksum).ok()? == Digest::of(&code).to_string() {
+    /// Whether there is code. Whether it can be used is seen when it is opened.
+    pub(crate) fn has_code(&self, name: &CodeName) -> bool {
+        self.directory.join(name.file()).exists() && self.seal_file(name).exists()
+    }
+
+    /// The file with the code of a component, if there is one and it is as it was written.
+    pub(crate) fn code(&self, name: &CodeName) -> Option<PathBuf> {
+        let seal = fs::read_to_string(self.seal_file(name)).ok()?;
+        let file = self.directory.join(name.file());
+        if self.fits(&file, &name.file(), &seal).ok()? {
             return Some(file);
         }
-        tracing::warn!(file = %file.display(), "compiled code was damaged; it is compiled again");
+        tracing::warn!(code = name.0, "compiled code was damaged; it is compiled again");
         None
     }
 
+    fn fits(&self, file: &Path, name: &str, seal: &str) -> io::Result<bool> {
+        Ok(self.key.seal_of(name, File::open(file)?)?.is(seal))
+    }
+
     /// Keeps the code of a component, and returns the file that it is in.
-    pub(crate) fn keep_code(&self, digest: &Digest, key: &CodeKey, code: &[u8]) -> io::Result<PathBuf> {
-        let (file, checksum) = self.code_files(digest, key);
+    pub(crate) fn keep_code(&self, name: &CodeName, code: &[u8]) -> io::Result<PathBuf> {
+        let file = self.directory.join(name.file());
         write_atomically(&file, code)?;
-        write_atomically(&checksum, Digest::of(code).to_string().as_bytes())?;
+        let seal = self.key.seal(&name.file(), code).to_string();
+        write_atomically(&self.seal_file(name), seal.as_bytes())?;
         Ok(file)
     }
 
-    /// Code is mapped and run as it is, so it has a checksum beside it that is compared first.
-    fn code_files(&self, digest: &Digest, key: &CodeKey) -> (PathBuf, PathBuf) {
-        let name = format!("{digest}-{}", key.as_str());
-        (
-            self.directory.join(format!("{name}.cwasm")),
-            self.directory.join(format!("{name}.sha256")),
-        )
+    fn seal_file(&self, name: &CodeName) -> PathBuf {
+        self.directory.join(format!("{}.seal", name.0))
+    }
+
+    /// Waits until no other process compiles this code. Who comes second finds it compiled.
+    pub(crate) fn compiling(&self, name: &CodeName) -> io::Result<Compiling> {
+        let path = self.directory.join(format!("{}.lock", name.0));
+        let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+        file.lock()?;
+        Ok(Compiling { path, _file: file })
+    }
+
+    /// Whether a file is as it was written; `None` where there is nothing to compare.
+    pub(crate) fn is_intact(&self, path: &Path, file: &CacheFile) -> Option<bool> {
+        let name = path.file_name()?.to_str()?;
+        match file {
+            CacheFile::Metadata { .. } => Some(fs::read(path).is_ok_and(|text| self.unsealed(name, &text).is_some())),
+            CacheFile::Code {
+                part: CodePart::Code, ..
+            } => {
+                // Without a seal it is what a process did not come to the end of, and is not used.
+                let seal = fs::read_to_string(path.with_extension("seal")).ok()?;
+                Some(self.fits(path, name, &seal).unwrap_or(false))
+            }
+            CacheFile::Code { .. } => None,
+        }
     }
 }
 
-/// Makes a directory that only this user can use, or checks that it is one.
-fn make_private(path: &Path) -> Result<(), CacheError> {
-    let failed = |error| CacheError::Io {
-        path: path.to_owned(),
-        error,
+fn metadata_name(digest: &Digest, docs: &Digest) -> String {
+    format!("{}-{}.json", digest.hex(), docs.hex())
+}
+
+/// Tells one build of this program from another: a version alone is the same for all builds between two releases.
+fn this_build() -> String {
+    let executable = std::env::current_exe().and_then(|path| path.metadata());
+    let modified = executable.and_then(|metadata| Ok((metadata.len(), metadata.modified()?)));
+    let since = |time: std::time::SystemTime| {
+        time.duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |duration| duration.as_nanos())
     };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(failed)?;
-        }
-        match fs::DirBuilder::new().mode(0o700).create(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-            _ => {}
-        }
-        // A link could be made to point elsewhere after this look at it.
-        let metadata = fs::symlink_metadata(path).map_err(failed)?;
-        if !metadata.is_dir() {
-            return Err(CacheError::NotADirectory { path: path.to_owned() });
-        }
-        let ours = metadata.uid() == effective_uid(path).map_err(failed)?;
-        if !ours || metadata.mode() & 0o022 != 0 {
-            return Err(CacheError::Exposed { path: path.to_owned() });
-        }
+    match modified {
+        Ok((size, time)) => format!("{} {size} {}", env!("CARGO_PKG_VERSION"), since(time)),
+        Err(_) => env!("CARGO_PKG_VERSION").to_owned(),
     }
-    #[cfg(not(unix))]
-    fs::create_dir_all(path).map_err(failed)?;
-    Ok(())
 }
 
-/// The user that this process writes as: the owner of a file that it makes.
-#[cfg(unix)]
-fn effective_uid(directory: &Path) -> io::Result<u32> {
-    use std::os::unix::fs::MetadataExt;
-    Ok(tempfile::tempfile_in(directory)?.metadata()?.uid())
+/// Held by the one process that compiles something.
+#[derive(Debug)]
+pub(crate) struct Compiling {
+    path: PathBuf,
+    _file: File,
 }
 
-#[cfg(all(test, unix))]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_directory_that_others_can_write_to_is_refused() {
-        let home = tempfile::tempdir().unwrap();
-        let cache = home.path().join("cache");
-        Cache::open(home.path()).unwrap();
-        assert_eq!(fs::metadata(&cache).unwrap().permissions().mode() & 0o777, 0o700);
-        fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(matches!(Cache::open(home.path()), Err(CacheError::Exposed { .. })));
-    }
-
-    #[test]
-    fn a_link_in_place_of_the_directory_is_refused() {
-        let home = tempfile::tempdir().unwrap();
-        let elsewhere = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(elsewhere.path(), home.path().join("cache")).unwrap();
-        assert!(matches!(Cache::open(home.path()), Err(CacheError::NotADirectory { .. })));
+impl Drop for Compiling {
+    fn drop(&mut self) {
+        // Who waits for it has the file open, and sees the code that was made meanwhile.
+        let _ = fs::remove_file(&self.path);
     }
 }

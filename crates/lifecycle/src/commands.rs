@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LoadError;
 use crate::files;
-use crate::metadata::Digest;
+use sources::Digest;
 
 /// The names of description files are `NAME` and one of these; a custom section has the ending alone for its name.
 const CLI_JSON: &str = "cli.json";
@@ -39,7 +39,7 @@ pub struct ProgramMetadata {
     pub exports: Exports,
     pub is_module: bool,
     pub command: Command,
-    pub source: Source,
+    pub source: CommandSource,
     /// What a person should know about how that was found out.
     pub notes: Vec<String>,
     /// Why it can never run, if that is so.
@@ -53,7 +53,7 @@ impl ProgramMetadata {
             exports,
             is_module,
             command: Command::default(),
-            source: Source::Nothing,
+            source: CommandSource::Nothing,
             notes: Vec::new(),
             broken: None,
         }
@@ -97,7 +97,7 @@ fn without_stdin(command: &mut Command) {
 /// Where a command tree comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Source {
+pub enum CommandSource {
     /// The program's own help.
     Help,
     /// A description alone.
@@ -111,7 +111,7 @@ pub enum Source {
 /// What was found out about the commands of a program.
 pub(crate) struct Found {
     command: Command,
-    source: Source,
+    source: CommandSource,
     notes: Vec<String>,
     broken: Option<String>,
 }
@@ -130,7 +130,7 @@ pub(crate) fn fingerprint(program: &Path, files: &[PathBuf]) -> Vec<u8> {
         texts.extend_from_slice(file.extension().unwrap_or_default().as_encoded_bytes());
         // One that cannot be read will be reported when it is needed.
         let text = read_text(file).unwrap_or_default();
-        texts.extend_from_slice(Digest::of(text.as_bytes()).to_string().as_bytes());
+        texts.extend_from_slice(Digest::of(text.as_bytes()).hex().as_bytes());
     }
     texts
 }
@@ -213,7 +213,7 @@ pub(crate) fn find(
     if let Some(given) = given.filter(|given| given.is_complete()) {
         return Found {
             command: given.command().clone(),
-            source: Source::Description,
+            source: CommandSource::Description,
             notes: vec![],
             broken: None,
         };
@@ -224,8 +224,8 @@ pub(crate) fn find(
         Ok(command) => Found {
             command,
             source: match asked.source {
-                Source::Nothing => Source::Description,
-                _ => Source::Both,
+                CommandSource::Nothing => CommandSource::Description,
+                _ => CommandSource::Both,
             },
             notes: asked.notes,
             broken: asked.broken,
@@ -248,7 +248,11 @@ fn ask(path: &Path, sandbox: &Arc<Sandbox>, executable: impl FnOnce() -> Result<
                 understood,
                 notes,
             } = discover(&name, &mut |words| helper.ask(words));
-            let source = if understood { Source::Help } else { Source::Nothing };
+            let source = if understood {
+                CommandSource::Help
+            } else {
+                CommandSource::Nothing
+            };
             Found {
                 command,
                 source,
@@ -262,7 +266,7 @@ fn ask(path: &Path, sandbox: &Arc<Sandbox>, executable: impl FnOnce() -> Result<
                 bare: true,
                 ..Command::default()
             },
-            source: Source::Nothing,
+            source: CommandSource::Nothing,
             notes: vec![],
             broken: Some(error.to_string()),
         },

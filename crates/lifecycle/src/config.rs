@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::id::ComponentId;
 
 /// The name of the file in `$HOST_HOME`.
-const FILE_NAME: &str = "host.toml";
+pub(crate) const FILE_NAME: &str = "host.toml";
 
 /// What the file says.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -19,6 +19,19 @@ pub struct ConfigFile {
     /// By id, which is the file's name without its ending.
     #[serde(default)]
     pub components: BTreeMap<ComponentId, ComponentConfig>,
+    /// What an agent may do with the management tools.
+    #[serde(default)]
+    pub agent: AgentConfig,
+}
+
+/// How far an agent may go that manages the host. Nowhere, unless it is said here.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentConfig {
+    /// What it may load, as `oci://ghcr.io/me/*` or `/srv/components/*`. It can remove and grant only what comes from there.
+    pub sources: Vec<String>,
+    /// The directories that it may grant, and all below them.
+    pub directories: Vec<PathBuf>,
 }
 
 /// What it says of one component. All of it is about the commands of programs.

@@ -6,6 +6,9 @@ use component2json::ArgumentErrors;
 use policy::ByteSize;
 use sandbox::{CallError, CodeError};
 
+use crate::id::ComponentId;
+use crate::store::StoreError;
+
 /// Why a file was not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -37,8 +40,15 @@ pub enum LoadError {
     NoTools { path: PathBuf, reasons: String },
     #[error("there is no `.wasm` or `.wat` file in `{path}`\nhint: name a component, or a directory that has some")]
     NothingInDirectory { path: PathBuf },
-    #[error("`{path}` is a program, and nothing of it is left to be offered: {reason}")]
-    NoCommands { path: PathBuf, reason: &'static str },
+    #[error(
+        "`{path}` is a program, and nothing of it is left to be offered: all its commands are hidden, deprecated, or not among \
+         those that were chosen"
+    )]
+    NoCommands { path: PathBuf },
+    #[error("no component in `{path}` can be served{problems}")]
+    NothingServable { path: PathBuf, problems: String },
+    #[error("{what}\nhint: `host update {id}` gets it again")]
+    Damaged { id: ComponentId, what: &'static str },
     #[error("`{path}` is a program that cannot be run: {reason}")]
     Broken { path: PathBuf, reason: String },
     #[error("`{path}` is no program: it has neither `wasi:cli/run` nor `_start`\nhint: `host inspect` shows what it exports")]
@@ -47,6 +57,8 @@ pub enum LoadError {
     IsText { path: PathBuf },
     #[error("`{path}` could not be written: {error}")]
     Write { path: PathBuf, error: std::io::Error },
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("the description `{path}` cannot be used: {problem}")]
     Description { path: PathBuf, problem: String },
 }
@@ -64,7 +76,7 @@ pub enum ExecuteError {
     Code(#[from] CodeError),
     #[error("`{path}` could not be read again: {error}")]
     Reread { path: PathBuf, error: Box<LoadError> },
-    #[error("`{path}` has changed since it was loaded\nhint: restart to serve what is there now")]
+    #[error("`{path}` has changed since it was loaded\nhint: restart to serve what is there now, or serve with `--watch`")]
     Changed { path: PathBuf },
     #[error("the result could not be given: {0}")]
     Result(component2json::ResultError),

@@ -5,15 +5,24 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use component2json::{FileKind, file_kind};
+use etcetera::BaseStrategy;
 use policy::ByteSize;
 
 use crate::error::LoadError;
+
+/// Where everything is kept unless told otherwise: `$HOST_HOME`, else the platform's data directory.
+pub fn default_home() -> Option<PathBuf> {
+    match std::env::var_os("HOST_HOME") {
+        Some(home) if !home.is_empty() => Some(home.into()),
+        _ => Some(etcetera::choose_base_strategy().ok()?.data_dir().join("host")),
+    }
+}
 
 /// The largest component that is loaded.
 const MAX_COMPONENT: ByteSize = ByteSize::from_mib(512);
 
 /// The components that a path stands for: itself, or those in it when it is a directory, in the order of their names.
-pub fn expand(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
+pub(crate) fn expand(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let read_error = |error| LoadError::Read {
         path: path.to_owned(),
         error,
@@ -52,6 +61,11 @@ pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
     file.take(MAX_COMPONENT.bytes() + 1)
         .read_to_end(&mut bytes)
         .map_err(read_error)?;
+    component(path, bytes)
+}
+
+/// The component, or the program, in bytes that are known under a name.
+pub(crate) fn component(path: &Path, mut bytes: Vec<u8>) -> Result<Vec<u8>, LoadError> {
     if bytes.len() as u64 > MAX_COMPONENT.bytes() {
         return Err(LoadError::TooLarge {
             path: path.to_owned(),
@@ -116,14 +130,23 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
         Ok(_) => return fs::OpenOptions::new().write(true).open(path)?.write_all(contents),
         Err(_) => path.to_owned(),
     };
+    replace(&path, &temporary(&path), contents)
+}
+
+/// Likewise, for what nobody but this user may read.
+pub(crate) fn write_privately(path: &Path, contents: &[u8]) -> io::Result<()> {
+    replace(path, &tempfile::Builder::new(), contents)
+}
+
+fn replace(path: &Path, temporary: &tempfile::Builder<'_, '_>, contents: &[u8]) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let mut file = temporary(&path).tempfile_in(directory)?;
+    let mut file = temporary.tempfile_in(directory)?;
     file.write_all(contents)?;
     file.as_file().sync_all()?;
-    file.persist(&path).map_err(|error| error.error)?;
+    file.persist(path).map_err(|error| error.error)?;
     // A rename is on disk when its directory is.
     #[cfg(unix)]
     fs::File::open(directory)?.sync_all()?;

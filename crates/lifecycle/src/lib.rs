@@ -1,27 +1,49 @@
 //! What is loaded, where it came from, and what it offers.
 //!
-//! [`LifecycleManager`] takes files, reads what they export (once: the answer is kept on disk), names the tools, and runs calls. It
-//! is the only crate that reads components and writes files. It starts no protocol and creates no store: guests run in `sandbox`.
+//! [`LifecycleManager`] takes components from sources, reads what they export (once: the answer is kept on disk), names the tools, and
+//! runs calls. [`Store`] keeps what was added. This is the only crate that reads components and writes files. It starts no protocol
+//! and creates no wasmtime store: guests run in `sandbox`.
 
+mod add;
+mod agent;
 mod cache;
 mod commands;
 mod config;
+mod definitions;
 mod docs;
 mod error;
 mod files;
 mod hints;
 mod id;
+mod loaded;
 mod manager;
 mod metadata;
+mod progress;
+mod read;
 mod registry;
+mod report;
+mod served;
+mod store;
+mod watch;
 
-pub use cache::{CacheError, default_home};
-pub use commands::{ProgramMetadata, Source, embed_description};
-pub use config::{ComponentConfig, ConfigError, ConfigFile};
+pub use add::{AddError, Added, Candidate, NewRevision, Update};
+pub use agent::AdminError;
+pub use commands::{CommandSource, ProgramMetadata, embed_description};
+pub use config::{AgentConfig, ComponentConfig, ConfigError, ConfigFile};
+pub use definitions::DefinitionChange;
 pub use docs::{EmbedError, embed_docs};
 pub use error::{ExecuteError, LoadError};
-pub use files::{expand, write_atomically};
+pub use files::{default_home, write_atomically};
 pub use id::ComponentId;
-pub use manager::{CallOutcome, ComponentSummary, Config, LifecycleManager};
-pub use metadata::{Digest, Inspection, Interface, Metadata};
+pub use manager::{CallOutcome, Config, LifecycleManager, StartError};
+pub use metadata::{Inspection, Interface, Metadata};
+pub use progress::{Event, Progress};
+pub use read::Place;
 pub use registry::{Plan, RESERVED_NAMES, Tool};
+pub use report::{
+    ComponentList, ComponentReport, GrantReport, LimitsReport, LoadOutcome, LoadReport, Permission, PolicyReport, Status,
+    UnloadOutcome, UnloadReport,
+};
+pub use served::Selection;
+pub use store::{Collected, Entry, Finding, Index, Store, StoreError, Verified};
+pub use watch::{Watch, WatchError};

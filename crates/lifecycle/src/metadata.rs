@@ -1,14 +1,13 @@
 //! What is known of a component, and how it is kept.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use component2json::{
     Exports, FileKind, ToolMetadata, clean_text, component_exports_to_tools, core_imports, file_kind, read_exports,
 };
-use sandbox::unknown_imports;
+use sandbox::{CodeKind, unknown_imports};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use sources::Digest;
 
 use crate::commands::ProgramMetadata;
 use crate::docs::SideWit;
@@ -16,36 +15,12 @@ use crate::error::LoadError;
 use crate::registry::Tool;
 
 /// Changes whenever what is kept changes its form or meaning; older metadata is then made anew.
-const FORMAT: u32 = 2;
-
-/// The SHA-256 of some bytes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Digest(String);
-
-impl Digest {
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-
-    /// Enough to tell a handful of things apart.
-    pub(crate) fn short(&self) -> &str {
-        self.0.get(..16).unwrap_or(&self.0)
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+const FORMAT: u32 = 3;
 
 /// All that serving a component needs to know of it, until it is called.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Metadata {
     format: u32,
-    /// The build of the program that wrote it: another one may make other schemas.
-    host: String,
     pub(crate) digest: Digest,
     pub(crate) size: u64,
     pub(crate) interface: Interface,
@@ -66,29 +41,22 @@ impl Metadata {
     pub fn new(digest: Digest, size: u64, interface: Interface) -> Self {
         Self {
             format: FORMAT,
-            host: this_build(),
             digest,
             size,
             interface,
         }
     }
 
-    pub(crate) fn is_current(&self) -> bool {
-        self.format == FORMAT && self.host == this_build()
+    /// In the form that is kept.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        // Maps of it have texts for keys, and nothing else in it can fail.
+        serde_json::to_vec(self).unwrap_or_default()
     }
-}
 
-/// Tells one build of this program from another: a version alone is the same for all builds between two releases.
-fn this_build() -> String {
-    let executable = std::env::current_exe().and_then(|path| path.metadata());
-    let modified = executable.and_then(|metadata| Ok((metadata.len(), metadata.modified()?)));
-    let since = |time: std::time::SystemTime| {
-        time.duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |duration| duration.as_nanos())
-    };
-    match modified {
-        Ok((size, time)) => format!("{} {size} {}", env!("CARGO_PKG_VERSION"), since(time)),
-        Err(_) => env!("CARGO_PKG_VERSION").to_owned(),
+    /// The metadata in a kept file; none if that is of another form than this program's.
+    pub(crate) fn parse(json: &[u8]) -> Option<Self> {
+        let metadata: Self = serde_json::from_slice(json).ok()?;
+        (metadata.format == FORMAT).then_some(metadata)
     }
 }
 
@@ -145,6 +113,16 @@ impl Interface {
         match self {
             Self::Functions { exports, .. } => exports,
             Self::Program(program) => &program.exports,
+        }
+    }
+
+    /// What its code is compiled from, and for.
+    pub(crate) fn code_kind(&self) -> CodeKind {
+        match self {
+            Self::Functions { exports, .. } => CodeKind::Component {
+                concurrency: exports.needs_concurrency,
+            },
+            Self::Program(program) => program.code_kind(),
         }
     }
 

@@ -9,7 +9,7 @@ use command2json::{CommandTool, Offer, Target};
 use component2json::{Function, NameParts, ToolMetadata, ToolName, nearest_first, tool_names};
 
 use crate::id::ComponentId;
-use crate::manager::Loaded;
+use crate::loaded::{Loaded, Origin};
 use crate::metadata::Interface;
 
 /// Names of the tools with which an agent may manage the host. No component can take one.
@@ -55,7 +55,7 @@ impl Tool {
     pub fn plan(&self) -> Option<Plan<'_>> {
         match &self.action {
             Action::Function(index) => {
-                let exports = self.component.metadata.interface.exports();
+                let exports = self.component.revision.metadata.interface.exports();
                 exports.functions.get(*index).map(Plan::Function)
             }
             Action::Command(target) => Some(Plan::Command(target)),
@@ -76,7 +76,7 @@ enum Nameless {
 impl Nameless {
     /// What a component offers.
     fn all(component: &Loaded, offer: &Offer) -> Vec<Self> {
-        match &component.metadata.interface {
+        match &component.revision.metadata.interface {
             Interface::Functions { exports, tools } => exports
                 .name_parts()
                 .into_iter()
@@ -119,11 +119,34 @@ pub(crate) struct Registry {
     /// In the order in which they were loaded, which decides who keeps a name.
     components: Vec<Arc<Loaded>>,
     tools: BTreeMap<ToolName, Arc<Tool>>,
+    broken: Vec<Broken>,
+}
+
+/// A component that was to be served and cannot be. It hides no other.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Broken {
+    pub(crate) id: ComponentId,
+    pub(crate) origin: Origin,
+    pub(crate) reason: String,
+}
+
+impl Broken {
+    fn of(component: &Loaded, reason: String) -> Self {
+        Self {
+            id: component.id.clone(),
+            origin: component.origin.clone(),
+            reason,
+        }
+    }
 }
 
 impl Registry {
     pub(crate) fn components(&self) -> &[Arc<Loaded>] {
         &self.components
+    }
+
+    pub(crate) fn broken(&self) -> &[Broken] {
+        &self.broken
     }
 
     pub(crate) fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
@@ -142,14 +165,43 @@ impl Registry {
             .collect()
     }
 
-    /// The registry with one more component.
-    pub(crate) fn with(&self, component: Arc<Loaded>, offer: &Offer, max_name: usize) -> Self {
-        let mut registry = self.clone();
-        let tools = self.named(&component, offer, max_name);
-        let by_name = tools.into_iter().map(|tool| (tool.definition.name.clone(), Arc::new(tool)));
-        registry.tools.extend(by_name);
-        registry.components.push(component);
+    /// The registry of these components. The order decides who keeps a name, and is the same after a restart.
+    pub(crate) fn of(
+        components: Vec<Arc<Loaded>>,
+        broken: Vec<Broken>,
+        offer: impl Fn(&ComponentId) -> Offer,
+        max_name: usize,
+    ) -> Self {
+        let mut registry = Self {
+            broken,
+            ..Self::default()
+        };
+        for component in components {
+            let tools = registry.named(&component, &offer(&component.id), max_name);
+            if tools.is_empty() {
+                let reason = "nothing of it is left to be offered: all its commands are hidden, deprecated, or not among those that were chosen";
+                registry.broken.push(Broken::of(&component, reason.to_owned()));
+                continue;
+            }
+            let by_name = tools.into_iter().map(|tool| (tool.definition.name.clone(), Arc::new(tool)));
+            registry.tools.extend(by_name);
+            registry.components.push(component);
+        }
         registry
+    }
+
+    /// Whether a client that knows the other registry knows this one: its definitions, and the bytes that stand behind them.
+    pub(crate) fn looks_like(&self, other: &Self) -> bool {
+        let same_bytes = |a: &Arc<Loaded>, b: &Arc<Loaded>| a.id == b.id && Arc::ptr_eq(&a.revision, &b.revision);
+        let same_definition = |a: &Arc<Tool>, b: &Arc<Tool>| a.definition == b.definition;
+        self.components.len() == other.components.len()
+            && self.tools.len() == other.tools.len()
+            && self.components.iter().zip(&other.components).all(|(a, b)| same_bytes(a, b))
+            && self
+                .tools
+                .values()
+                .zip(other.tools.values())
+                .all(|(a, b)| same_definition(a, b))
     }
 
     /// The tools that a component would have here, in its own order. One whose name is taken carries its component's id before it.
@@ -191,23 +243,5 @@ impl Registry {
         };
         let names: Vec<ToolName> = names.collect();
         names.into_iter().zip(tools).map(tool).collect()
-    }
-
-    /// The registry without a component. The others keep the names that they have.
-    pub(crate) fn without(&self, id: &ComponentId) -> Self {
-        Self {
-            components: self
-                .components
-                .iter()
-                .filter(|component| component.id != *id)
-                .cloned()
-                .collect(),
-            tools: self
-                .tools
-                .iter()
-                .filter(|(_, tool)| tool.component.id != *id)
-                .map(|(name, tool)| (name.clone(), Arc::clone(tool)))
-                .collect(),
-        }
     }
 }

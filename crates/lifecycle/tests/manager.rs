@@ -41,7 +41,7 @@ async fn a_component_is_loaded_called_and_unloaded() {
         id,
         "loading again changes nothing"
     );
-    assert_eq!(manager.list_components().len(), 1);
+    assert_eq!(manager.list_components().components.len(), 1);
     assert_eq!(
         call(&manager, "add", json!({"a": 2, "b": 40})).await.unwrap(),
         Some(json!({"result": 42}))
@@ -55,7 +55,7 @@ async fn a_component_is_loaded_called_and_unloaded() {
 
     assert!(manager.unload(&id));
     assert!(!manager.unload(&id));
-    assert!(manager.tools().is_empty() && manager.list_components().is_empty());
+    assert!(manager.tools().is_empty() && manager.list_components().components.is_empty());
     assert!(manager.get_component_schema(&id).is_none());
     let error = call(&manager, "add", json!({})).await.unwrap_err();
     assert_eq!(error.to_string(), "there is no tool `add`; no tools are loaded");

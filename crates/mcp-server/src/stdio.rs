@@ -15,8 +15,9 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
-use crate::handler::Server;
+use crate::handler::{Server, Session};
 
 /// The longest message that is read: arguments of 8 MiB in base64, and room besides.
 const MAX_LINE: usize = 32 << 20;
@@ -32,7 +33,17 @@ pub enum ServeError {
 /// Serves one client on stdin and stdout until it closes its end.
 pub async fn serve_stdio(server: Server) -> Result<(), ServeError> {
     let (read, write) = rmcp::transport::stdio_pipes();
-    match server.serve(Lines::new(read, write)).await {
+    serve(server, read, write).await
+}
+
+pub(crate) async fn serve(
+    server: Server,
+    read: impl AsyncRead + Unpin + Send + 'static,
+    write: impl AsyncWrite + Unpin + Send + 'static,
+) -> Result<(), ServeError> {
+    let lines = Lines::new(read, write);
+    let session = Session::new(server, lines.ended.clone());
+    match session.serve(lines).await {
         Ok(session) => {
             session.waiting().await?;
             Ok(())
@@ -61,6 +72,8 @@ struct Lines<R> {
     answer: Option<Vec<u8>>,
     /// To the writer; gone when the session is closed.
     lines: Option<mpsc::Sender<Vec<u8>>>,
+    /// Cancelled when there is nothing more to read.
+    ended: CancellationToken,
     writer: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -81,6 +94,7 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
             open: false,
             answer: None,
             lines: Some(lines),
+            ended: CancellationToken::new(),
             writer: Some(tokio::spawn(write_lines(waiting, write))),
         }
     }
@@ -125,6 +139,40 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
             }
         }
         Some(())
+    }
+
+    /// The next message, with every line before it that is none answered or ignored.
+    async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            self.send_answer().await?;
+            let received = match self.read_line().await {
+                Ok(Some(LineLength::Fine)) => parse(&self.line),
+                Ok(Some(LineLength::TooLong)) => Received::Wrong {
+                    id: None,
+                    error: ErrorData::invalid_request(format!("the message is longer than {} MiB", MAX_LINE >> 20), None),
+                },
+                Ok(None) => return None,
+                Err(error) => {
+                    tracing::error!(%error, "stdin could not be read");
+                    return None;
+                }
+            };
+            self.line.clear();
+            // A large message should not hold its memory forever.
+            self.line.shrink_to(64 << 10);
+            match self.accept(received) {
+                Received::Message(message) => return Some(*message),
+                Received::Ignored => {}
+                Received::Wrong { id, error } => {
+                    self.answer = to_line(&Orphan {
+                        jsonrpc: "2.0",
+                        id,
+                        error,
+                    })
+                    .ok()
+                }
+            }
+        }
     }
 
     fn accept(&mut self, received: Received) -> Received {
@@ -271,36 +319,11 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        loop {
-            self.send_answer().await?;
-            let received = match self.read_line().await {
-                Ok(Some(LineLength::Fine)) => parse(&self.line),
-                Ok(Some(LineLength::TooLong)) => Received::Wrong {
-                    id: None,
-                    error: ErrorData::invalid_request(format!("the message is longer than {} MiB", MAX_LINE >> 20), None),
-                },
-                Ok(None) => return None,
-                Err(error) => {
-                    tracing::error!(%error, "stdin could not be read");
-                    return None;
-                }
-            };
-            self.line.clear();
-            // A large message should not hold its memory forever.
-            self.line.shrink_to(64 << 10);
-            match self.accept(received) {
-                Received::Message(message) => return Some(*message),
-                Received::Ignored => {}
-                Received::Wrong { id, error } => {
-                    self.answer = to_line(&Orphan {
-                        jsonrpc: "2.0",
-                        id,
-                        error,
-                    })
-                    .ok()
-                }
-            }
+        let message = self.next().await;
+        if message.is_none() {
+            self.ended.cancel();
         }
+        message
     }
 
     /// Waits until everything is written.

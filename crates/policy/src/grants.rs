@@ -14,12 +14,47 @@ pub struct Grants {
     pub directories: Vec<DirectoryGrant>,
 }
 
+impl Grants {
+    pub fn is_empty(&self) -> bool {
+        self.directories.is_empty()
+    }
+
+    /// These, and others where they do not contradict: a path inside keeps the directory that it has here.
+    #[must_use]
+    pub fn and(mut self, others: &Self) -> Self {
+        for other in &others.directories {
+            let guest = other.directory.guest_path();
+            match self
+                .directories
+                .iter_mut()
+                .find(|known| known.directory.guest_path() == guest)
+            {
+                Some(known) if known.directory.host == other.directory.host => known.access = known.access.max(other.access),
+                Some(_) => {}
+                None => self.directories.push(other.clone()),
+            }
+        }
+        self
+    }
+}
+
 /// A directory, and what may be done in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryGrant {
     #[serde(flatten)]
     pub directory: Directory,
     pub access: Access,
+}
+
+/// As on the command line.
+impl fmt::Display for DirectoryGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let option = match self.access {
+            Access::Read => "--allow-read",
+            Access::Write => "--allow-write",
+        };
+        write!(f, "{option}={}", self.directory)
+    }
 }
 
 /// What may be done in a directory.
@@ -48,6 +83,14 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// A directory, and the path that it has inside if that is another.
+    pub fn new(host: PathBuf, guest: Option<String>) -> Result<Self, DirectoryError> {
+        if guest.as_deref().is_some_and(|guest| guest.is_empty() || guest.contains('\0')) {
+            return Err(DirectoryError::NoGuest(host.display().to_string()));
+        }
+        Ok(Self { host, guest })
+    }
+
     /// Where the guest finds it.
     pub fn guest_path(&self) -> String {
         match &self.guest {
@@ -76,13 +119,7 @@ impl FromStr for Directory {
         if host.is_empty() {
             return Err(DirectoryError::NoDirectory(text.to_owned()));
         }
-        if guest.is_some_and(|guest| guest.is_empty() || guest.contains('\0')) {
-            return Err(DirectoryError::NoGuest(text.to_owned()));
-        }
-        Ok(Self {
-            host: host.into(),
-            guest: guest.map(str::to_owned),
-        })
+        Self::new(host.into(), guest.map(str::to_owned)).map_err(|_| DirectoryError::NoGuest(text.to_owned()))
     }
 }
 

@@ -1,0 +1,434 @@
+//! Adding and updating: from a source to an entry of the index.
+//!
+//! Fetching, understanding and compiling come first and change nothing that counts; one change of the index ends it. What is new is
+//! looked at before it is accepted: the definitions of tools are what a model reads and a person trusts.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use command2json::Offer;
+use component2json::{DEFAULT_MAX_TOOL_NAME, ToolMetadata};
+use policy::Grants;
+use sources::{FetchError, Interfaces, Layer, OciReference, Published, Pushed, Source, SourceError};
+
+use crate::definitions::{DefinitionChange, changes};
+use crate::error::{ExecuteError, LoadError};
+use crate::files;
+use crate::id::ComponentId;
+use crate::manager::LifecycleManager;
+use crate::metadata::{Interface, Metadata};
+use crate::progress::Event;
+use crate::read::{Beside, Place, check, own_tools};
+use crate::store::{Entry, Store, StoreError};
+use sources::Digest;
+
+/// How much is shown of a text that came with a component.
+const MAX_LAYER_TEXT: usize = 4_000;
+
+/// Why nothing was added or updated.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("`{file}` cannot be made to run: {error}")]
+    Compile { file: String, error: ExecuteError },
+    #[error(
+        "`{file}` is not what was asked for: its SHA-256 is\n  {actual}, and not\n  {expected}\n\
+         hint: if you expected a new version, look at it first and give its digest"
+    )]
+    Digest { file: String, expected: Digest, actual: Digest },
+    #[error(
+        "there is a component `{id}` already, from {existing}\n\
+         hint: `host update {id}` takes what is new there; `--name` adds this one beside it"
+    )]
+    Taken { id: ComponentId, existing: Source },
+    #[error(
+        "`{id}` is other than what was added, and a change has to be accepted by a person\nhint: `host update {id}` shows what changed"
+    )]
+    Changed { id: ComponentId },
+    #[error("`{id}` was changed by another process meanwhile\nhint: do it again")]
+    ChangedMeanwhile { id: ComponentId },
+}
+
+/// A component that was fetched and understood, and can be added.
+#[derive(Debug)]
+pub struct Candidate {
+    pub id: ComponentId,
+    pub source: Source,
+    pub digest: Digest,
+    /// What the person should know before it is used.
+    pub notes: Vec<String>,
+    bytes: Vec<u8>,
+    metadata: Metadata,
+    described: bool,
+    manifest: Option<String>,
+    pinned: bool,
+}
+
+/// What adding did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    New,
+    /// It was there already, with these bytes and grants.
+    Unchanged,
+    /// It was there already with these bytes, and has more grants now.
+    Granted,
+}
+
+/// What there is to update.
+#[derive(Debug)]
+pub enum Update {
+    /// Nothing.
+    Unchanged,
+    /// Nothing, ever: its digest was given when it was added.
+    Pinned,
+    New(Box<NewRevision>),
+}
+
+/// Bytes, or descriptions, that are not those that were added.
+#[derive(Debug)]
+pub struct NewRevision {
+    pub before: Entry,
+    pub after: Candidate,
+    /// What clients would see of it.
+    pub changes: Vec<DefinitionChange>,
+}
+
+/// What a source gave.
+struct Fetched {
+    bytes: Vec<u8>,
+    manifest: Option<String>,
+    layers: Vec<Layer>,
+}
+
+impl LifecycleManager {
+    /// The sources that a text stands for: one, or the files of a directory.
+    pub fn sources(&self, text: &str) -> Result<Vec<Source>, AddError> {
+        match text.parse()? {
+            Source::File(path) => {
+                let files = files::expand(&path)?;
+                Ok(files.into_iter().map(|file| Source::File(absolute(&file))).collect())
+            }
+            other => Ok(vec![other]),
+        }
+    }
+
+    /// Fetches a component, and finds out what it offers. Nothing is changed but caches.
+    pub async fn fetch(
+        self: &Arc<Self>,
+        source: &Source,
+        name: Option<ComponentId>,
+        sha256: Option<Digest>,
+    ) -> Result<Candidate, AddError> {
+        let fetched = self.fetch_bytes(source).await?;
+        let (manager, source) = (Arc::clone(self), source.clone());
+        let understanding = tokio::task::spawn_blocking(move || manager.understand(source, fetched, name, sha256));
+        understanding
+            .await
+            .map_err(|_| ExecuteError::Stopped)
+            .map_err(|error| AddError::Compile {
+                file: "it".to_owned(),
+                error,
+            })?
+    }
+
+    async fn fetch_bytes(&self, source: &Source) -> Result<Fetched, AddError> {
+        let progress = |progress: sources::Progress| {
+            self.config.progress.tell(&Event::Downloading {
+                received: progress.received,
+                total: progress.total,
+            });
+        };
+        let fetched = match source {
+            Source::File(path) => Fetched {
+                bytes: files::read_component(path)?,
+                manifest: None,
+                layers: vec![],
+            },
+            Source::Https(url) => {
+                let store = self.store()?;
+                let mut partial = store.download(url);
+                let bytes = match self.client()?.download(url, &mut partial, &progress).await {
+                    Ok(bytes) => bytes,
+                    Err(error) => {
+                        if let Err(error) = store.keep_download(url, &partial) {
+                            tracing::warn!("{error}");
+                        }
+                        return Err(error.into());
+                    }
+                };
+                store.forget_download(url);
+                Fetched {
+                    bytes,
+                    manifest: None,
+                    layers: vec![],
+                }
+            }
+            Source::Oci(reference) => {
+                let pulled = self.client()?.pull(reference, &progress).await?;
+                Fetched {
+                    bytes: pulled.wasm,
+                    manifest: Some(pulled.digest.to_string()),
+                    layers: pulled.other_layers,
+                }
+            }
+        };
+        self.config.progress.tell(&Event::Downloaded);
+        Ok(fetched)
+    }
+
+    /// Reads the bytes, checks that they can be served, and compiles them.
+    fn understand(
+        &self,
+        source: Source,
+        fetched: Fetched,
+        name: Option<ComponentId>,
+        sha256: Option<Digest>,
+    ) -> Result<Candidate, AddError> {
+        let file = file_name(&source);
+        let digest = Digest::of(&fetched.bytes);
+        // Before anything looks into them.
+        if let Some(expected) = &sha256
+            && *expected != digest
+        {
+            return Err(AddError::Digest {
+                file: source.to_string(),
+                expected: expected.clone(),
+                actual: digest,
+            });
+        }
+        let beside = match &source {
+            Source::File(path) => self.beside(path),
+            // Who publishes a component has to put its docs into it.
+            _ => Beside::default(),
+        };
+        let bytes = files::component(&file, fetched.bytes)?;
+        let read = self.read(&file, &bytes, &beside)?;
+        check(&file, &read.metadata.interface)?;
+        let kind = read.metadata.interface.code_kind();
+        let digest = read.metadata.digest.clone();
+        self.compiler
+            .compile_once(&digest, kind, || Ok(Cow::Borrowed(&bytes)))
+            .map_err(|error| AddError::Compile {
+                file: source.to_string(),
+                error,
+            })?;
+        let mut notes = read.warnings;
+        notes.extend(fetched.layers.iter().map(note));
+        let pinned = sha256.is_some() || matches!(&source, Source::Oci(reference) if reference.digest().is_some());
+        Ok(Candidate {
+            id: name.unwrap_or_else(|| ComponentId::from(source.suggested_name())),
+            source,
+            digest,
+            notes,
+            bytes,
+            metadata: read.metadata,
+            described: !beside.is_empty(),
+            manifest: fetched.manifest,
+            pinned,
+        })
+    }
+
+    /// Adds a component. What is there already under its id is never replaced.
+    pub fn add(&self, candidate: &Candidate, grants: &Grants) -> Result<Added, AddError> {
+        let store = self.store()?;
+        store.change(|index| {
+            if let Some(entry) = index.entry_mut(&candidate.id) {
+                if entry.source != candidate.source {
+                    return Err(AddError::Taken {
+                        id: entry.id.clone(),
+                        existing: entry.source.clone(),
+                    });
+                }
+                if entry.digest != candidate.digest || entry.metadata != Digest::of(&candidate.metadata.to_json()) {
+                    return Err(AddError::Changed { id: entry.id.clone() });
+                }
+                let before = std::mem::take(&mut entry.grants);
+                entry.grants = before.clone().and(grants);
+                return Ok(if entry.grants == before {
+                    Added::Unchanged
+                } else {
+                    Added::Granted
+                });
+            }
+            let entry = Entry {
+                added_at: now(),
+                updated_at: None,
+                grants: grants.clone(),
+                ..candidate.keep(&store)?
+            };
+            index.entries.push(entry);
+            Ok(Added::New)
+        })
+    }
+
+    /// Publishes a component or program. Its interfaces are listed, as other tools list them.
+    pub async fn push(&self, place: &Place, to: &OciReference) -> Result<Pushed, AddError> {
+        let bytes = match place {
+            Place::File(path) => files::read_component(path)?,
+            Place::Added(id) => {
+                let store = self.store()?;
+                let entry = store.entry(id)?;
+                if !store.is_intact(&entry) {
+                    return Err(LoadError::Damaged {
+                        id: entry.id,
+                        what: "its file in the store is not what was added",
+                    }
+                    .into());
+                }
+                files::read_component(&store.component_file(&entry.digest))?
+            }
+        };
+        let inspection = self.inspect(place)?;
+        let is_module = matches!(&inspection.interface, Interface::Program(program) if program.is_module);
+        let exports = inspection.interface.exports();
+        let mut names: Vec<String> = exports
+            .functions
+            .iter()
+            .filter_map(|function| function.export.interface.clone())
+            .collect();
+        names.extend(exports.run.clone());
+        names.sort();
+        names.dedup();
+        let about = Published {
+            component: (!is_module).then(|| Interfaces {
+                exports: names,
+                imports: exports.imports.clone(),
+                target: None,
+            }),
+            author: None,
+            created: SystemTime::now(),
+            annotations: BTreeMap::new(),
+        };
+        Ok(self.client()?.push(to, bytes, &about).await?)
+    }
+
+    /// Looks for something new where a component came from.
+    pub async fn check_for_update(self: &Arc<Self>, id: &ComponentId) -> Result<Update, AddError> {
+        let store = self.store()?;
+        let entry = store.entry(id)?;
+        let intact = store.is_intact(&entry);
+        if entry.pinned && intact {
+            return Ok(Update::Pinned);
+        }
+        if let (Source::Oci(reference), Some(manifest), true) = (&entry.source, &entry.manifest, intact)
+            && self.client()?.resolve(reference).await?.to_string() == *manifest
+        {
+            return Ok(Update::Unchanged);
+        }
+        let pin = entry.pinned.then(|| entry.digest.clone());
+        let after = self.fetch(&entry.source, Some(entry.id.clone()), pin).await?;
+        if after.digest == entry.digest && Digest::of(&after.metadata.to_json()) == entry.metadata {
+            // The files may be what is to be mended.
+            store.change(|_| after.keep(&store).map(|_| ()))?;
+            return Ok(Update::Unchanged);
+        }
+        let known = store.metadata(&entry.metadata).as_deref().and_then(Metadata::parse);
+        let before = known.map(|metadata| definitions(id, metadata)).unwrap_or_default();
+        let changes = changes(&before, &definitions(id, after.metadata.clone()));
+        Ok(Update::New(Box::new(NewRevision {
+            before: entry,
+            after,
+            changes,
+        })))
+    }
+
+    /// Puts a new revision in the place of the one that was added. Grants were given to the old bytes: the new ones have them only if
+    /// the person says so.
+    pub fn update(&self, new: &NewRevision, keep_grants: bool) -> Result<Entry, AddError> {
+        let store = self.store()?;
+        store.change(|index| {
+            let id = &new.before.id;
+            let entry = index.entry_mut(id).filter(|entry| **entry == new.before);
+            let entry = entry.ok_or_else(|| AddError::ChangedMeanwhile { id: id.clone() })?;
+            let same_bytes = entry.digest == new.after.digest;
+            *entry = Entry {
+                added_at: new.before.added_at.clone(),
+                updated_at: Some(now()),
+                grants: if keep_grants || same_bytes {
+                    new.before.grants.clone()
+                } else {
+                    Grants::default()
+                },
+                pinned: new.before.pinned,
+                ..new.after.keep(&store)?
+            };
+            Ok(entry.clone())
+        })
+    }
+}
+
+impl Candidate {
+    /// Keeps the files, and returns the entry for them.
+    fn keep(&self, store: &Store) -> Result<Entry, StoreError> {
+        store.keep(&self.digest, &self.bytes)?;
+        Ok(Entry {
+            id: self.id.clone(),
+            source: self.source.clone(),
+            digest: self.digest.clone(),
+            size: self.bytes.len() as u64,
+            metadata: store.keep_metadata(&self.metadata.to_json())?,
+            described: self.described,
+            manifest: self.manifest.clone(),
+            pinned: self.pinned,
+            added_at: String::new(),
+            updated_at: None,
+            grants: Grants::default(),
+        })
+    }
+
+    /// What clients will see of it when nothing else is served.
+    pub fn tools(&self) -> Vec<ToolMetadata> {
+        definitions(&self.id, self.metadata.clone())
+    }
+
+    /// The imports with which it can ask for something that has to be granted.
+    pub fn imports(&self) -> &[String] {
+        &self.metadata.interface.exports().imports
+    }
+}
+
+fn definitions(id: &ComponentId, metadata: Metadata) -> Vec<ToolMetadata> {
+    let tools = own_tools(id.clone(), metadata, &Offer::default(), DEFAULT_MAX_TOOL_NAME);
+    tools.into_iter().map(|tool| tool.definition).collect()
+}
+
+/// What came with a component and is only shown. Strangers wrote it, so nothing of it may steer a terminal.
+fn note(layer: &Layer) -> String {
+    let clean = |text: &str, max| component2json::clean_text_within(text, max).unwrap_or_default();
+    let title = layer.title.as_deref().map(|title| format!(" `{}`", clean(title, 100)));
+    let media_type = clean(&layer.media_type, 100);
+    let (what, remark) = if media_type.contains("policy") {
+        ("a policy", ", which asks for this and gets nothing of it unless you grant it")
+    } else {
+        ("a layer", "")
+    };
+    let text = layer.text.as_deref().map(|text| format!(":\n{}", clean(text, MAX_LAYER_TEXT)));
+    let (title, text) = (title.unwrap_or_default(), text.unwrap_or_default());
+    format!("it came with {what}{title} ({media_type}){remark}{text}")
+}
+
+/// The name under which the bytes of a source are known: that of its file, which is also the name of a program.
+pub(crate) fn file_name(source: &Source) -> PathBuf {
+    match source {
+        Source::File(path) => path.clone(),
+        other => format!("{}.wasm", other.suggested_name()).into(),
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

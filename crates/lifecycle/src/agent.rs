@@ -1,0 +1,312 @@
+//! What an agent may do with the host, for a person who allowed it: load, unload, grant and revoke, within what `host.toml` says.
+//!
+//! An agent reads texts from strangers, so it gets no further than the `[agent]` table: it loads from the sources that are listed
+//! there, touches only components that come from there, and grants only directories that are listed. It never replaces bytes that
+//! were accepted: that stays with `host update`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use policy::{Directory, DirectoryGrant};
+use sources::Source;
+use wildmatch::WildMatch;
+
+use crate::add::{AddError, Added};
+use crate::error::ExecuteError;
+use crate::id::ComponentId;
+use crate::loaded::Origin;
+use crate::manager::LifecycleManager;
+use crate::report::{
+    ComponentList, ComponentReport, GrantReport, LoadOutcome, LoadReport, Permission, PolicyReport, Status, UnloadOutcome,
+    UnloadReport,
+};
+use crate::store::{Entry, Store, StoreError};
+use sources::Digest;
+
+/// Why the host did not do what the agent asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    #[error(transparent)]
+    Add(#[from] AddError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(
+        "`{asked}` is none of the sources that an agent may load from\n\
+         hint: the person who runs this host can list it in `host.toml`, under `[agent]`, as in `sources = [\"{asked}\"]`"
+    )]
+    Source { asked: String },
+    #[error(
+        "`{id}` comes from {source_text}, which is none of the sources that an agent may manage\n\
+         hint: the person who runs this host can list it in `host.toml`, under `[agent]`, as in `sources = [\"{source_text}\"]`"
+    )]
+    Foreign { id: ComponentId, source_text: String },
+    #[error(
+        "the directory `{asked}` is none of those that an agent may grant\n\
+         hint: the person who runs this host can list it in `host.toml`, under `[agent]`, as in `directories = [\"{asked}\"]`"
+    )]
+    Directory { asked: String },
+    #[error("the directory `{asked}` cannot be granted: {problem}")]
+    NoDirectory { asked: String, problem: String },
+    #[error("`{id}` has no such grant\nhint: `get_policy` shows those that it has")]
+    NoGrant { id: ComponentId },
+    #[error("`{id}` is served from a file that was named when the host was started, and cannot be managed")]
+    NotAdded { id: ComponentId },
+    #[error("the digest is wrong: {0}")]
+    Digest(#[from] sources::DigestError),
+    #[error("the host stopped")]
+    Stopped,
+}
+
+impl LifecycleManager {
+    /// Adds a component and serves it.
+    pub async fn agent_load(
+        self: &Arc<Self>,
+        source: &str,
+        name: Option<&str>,
+        sha256: Option<&str>,
+    ) -> Result<LoadReport, AdminError> {
+        let source = self.allowed_source(source)?;
+        let name = name.map(|name| ComponentId::from(name.to_owned()));
+        let sha256 = sha256.map(Digest::from_person).transpose()?;
+        let candidate = self.fetch(&source, name, sha256).await?;
+        self.blocking(move |manager| {
+            let outcome = match manager.add(&candidate, &policy::Grants::default())? {
+                Added::New => LoadOutcome::Added,
+                Added::Unchanged | Added::Granted => LoadOutcome::Unchanged,
+            };
+            manager.serve_also(&candidate.id)?;
+            Ok(LoadReport {
+                component: manager.report(&candidate.id)?,
+                outcome,
+                notes: candidate.notes,
+            })
+        })
+        .await
+    }
+
+    /// Takes a component out of the store. Running calls finish.
+    pub async fn agent_unload(self: &Arc<Self>, id: &ComponentId) -> Result<UnloadReport, AdminError> {
+        let id = id.clone();
+        self.blocking(move |manager| {
+            let store = manager.store()?;
+            manager.managed(&store, &id)?;
+            store.remove(std::slice::from_ref(&id))?;
+            manager.refresh();
+            Ok(UnloadReport {
+                id,
+                outcome: UnloadOutcome::Removed,
+            })
+        })
+        .await
+    }
+
+    /// Everything that is served, and what should be and cannot.
+    pub fn list_components(&self) -> ComponentList {
+        let registry = self.registry();
+        let report = |id: &ComponentId, origin: &Origin, reason: Option<&String>| {
+            let (source, added_at, grants) = match origin {
+                Origin::Added(entry) => (
+                    entry.source.to_string(),
+                    Some(entry.added_at.clone()),
+                    GrantReport::all(&entry.grants),
+                ),
+                Origin::File(path) => (path.display().to_string(), None, vec![]),
+            };
+            let loaded = registry
+                .components()
+                .iter()
+                .find(|loaded| loaded.id == *id && reason.is_none());
+            let (digest, size) = match (loaded, origin) {
+                (Some(loaded), _) => {
+                    let metadata = &loaded.revision.metadata;
+                    (Some(metadata.digest.clone()), metadata.size)
+                }
+                (None, Origin::Added(entry)) => (Some(entry.digest.clone()), entry.size),
+                (None, Origin::File(_)) => (None, 0),
+            };
+            let tools = registry.tools().filter(|tool| reason.is_none() && tool.component() == id);
+            ComponentReport {
+                id: id.clone(),
+                status: if reason.is_some() { Status::Broken } else { Status::Ready },
+                reason: reason.cloned(),
+                source,
+                digest: digest.map(|digest| digest.to_string()),
+                size,
+                tools: tools.map(|tool| tool.definition.name.to_string()).collect(),
+                grants,
+                added_at,
+            }
+        };
+        let ready = registry
+            .components()
+            .iter()
+            .map(|loaded| report(&loaded.id, &loaded.origin, None));
+        let broken = registry.broken().iter();
+        let broken = broken.map(|broken| report(&broken.id, &broken.origin, Some(&broken.reason)));
+        let mut components: Vec<ComponentReport> = ready.chain(broken).collect();
+        components.sort_by(|a, b| a.id.cmp(&b.id));
+        ComponentList { components }
+    }
+
+    /// What a component may use.
+    pub fn policy_report(&self, id: &ComponentId) -> Result<PolicyReport, AdminError> {
+        let component = self.report(id)?;
+        Ok(PolicyReport {
+            id: component.id,
+            digest: component.digest,
+            grants: component.grants,
+            server_grants: GrantReport::all(&self.config.grants),
+            limits: self.compiler.sandbox.limits().into(),
+        })
+    }
+
+    /// Grants a directory to a component.
+    pub async fn agent_grant(self: &Arc<Self>, id: &ComponentId, permission: &Permission) -> Result<PolicyReport, AdminError> {
+        let grant = self.allowed_grant(permission)?;
+        self.change_grants(id, move |entry| {
+            let guest = grant.directory.guest_path();
+            // What was asked for last counts.
+            entry.grants.directories.retain(|known| known.directory.guest_path() != guest);
+            entry.grants.directories.push(grant);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Takes a grant from a component.
+    pub async fn agent_revoke(self: &Arc<Self>, id: &ComponentId, permission: &Permission) -> Result<PolicyReport, AdminError> {
+        let permission = permission.clone();
+        self.change_grants(id, move |entry| {
+            let before = entry.grants.directories.len();
+            entry.grants.directories.retain(|known| {
+                let report = GrantReport::from(known);
+                let guest = permission.guest.as_ref().is_none_or(|guest| *guest == report.guest);
+                !(guest && report.kind == permission.kind && report.host == permission.host)
+            });
+            if entry.grants.directories.len() == before {
+                return Err(AdminError::NoGrant { id: entry.id.clone() });
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Takes all grants from a component.
+    pub async fn agent_reset(self: &Arc<Self>, id: &ComponentId) -> Result<PolicyReport, AdminError> {
+        self.change_grants(id, |entry| {
+            entry.grants = policy::Grants::default();
+            Ok(())
+        })
+        .await
+    }
+
+    async fn change_grants(
+        self: &Arc<Self>,
+        id: &ComponentId,
+        change: impl FnOnce(&mut Entry) -> Result<(), AdminError> + Send + 'static,
+    ) -> Result<PolicyReport, AdminError> {
+        let id = id.clone();
+        self.blocking(move |manager| {
+            let store = manager.store()?;
+            manager.managed(&store, &id)?;
+            store.change(|index| {
+                index.known(&id)?;
+                index.entry_mut(&id).map_or(Ok(()), change)
+            })?;
+            manager.refresh();
+            manager.policy_report(&id)
+        })
+        .await
+    }
+
+    /// Runs what waits for files off the async threads.
+    async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<Self>) -> Result<T, AdminError> + Send + 'static,
+    ) -> Result<T, AdminError> {
+        let manager = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || work(&manager)).await;
+        done.map_err(|_| AdminError::Stopped)?
+    }
+
+    fn report(&self, id: &ComponentId) -> Result<ComponentReport, AdminError> {
+        let list = self.list_components();
+        let known_ids = list.components.iter().map(|component| component.id.clone()).collect();
+        let found = list.components.into_iter().find(|component| component.id == *id);
+        Ok(found.ok_or_else(|| StoreError::Unknown {
+            id: id.clone(),
+            known_ids,
+        })?)
+    }
+
+    /// The entry of a component that the agent may manage.
+    fn managed(&self, store: &Store, id: &ComponentId) -> Result<Entry, AdminError> {
+        let served = self.report(id)?;
+        let entry = store.entry(id).map_err(|error| match error {
+            StoreError::Unknown { .. } => AdminError::NotAdded { id: served.id },
+            other => other.into(),
+        })?;
+        let source_text = entry.source.to_string();
+        if !self.is_allowed(&source_text) {
+            return Err(AdminError::Foreign {
+                id: id.clone(),
+                source_text,
+            });
+        }
+        Ok(entry)
+    }
+
+    /// The source, spelled in the one way in which it is compared.
+    fn allowed_source(&self, text: &str) -> Result<Source, AdminError> {
+        let source = match text.parse::<Source>().map_err(AddError::from)? {
+            // Neither `..` nor a link leads out of a directory that was allowed.
+            Source::File(path) => Source::File(path.canonicalize().unwrap_or(path)),
+            other => other,
+        };
+        let asked = source.to_string();
+        if self.is_allowed(&asked) && !asked.contains("/../") {
+            Ok(source)
+        } else {
+            Err(AdminError::Source { asked })
+        }
+    }
+
+    fn is_allowed(&self, source: &str) -> bool {
+        let served = self.served();
+        served
+            .agent()
+            .sources
+            .iter()
+            .any(|pattern| WildMatch::new(pattern).matches(source))
+    }
+
+    fn allowed_grant(&self, permission: &Permission) -> Result<DirectoryGrant, AdminError> {
+        let asked = &permission.host;
+        let cannot = |problem: String| AdminError::NoDirectory {
+            asked: asked.clone(),
+            problem,
+        };
+        let not_allowed = || AdminError::Directory { asked: asked.clone() };
+        let real = |path: &PathBuf| path.canonicalize().ok();
+        let allowed: Vec<PathBuf> = self.served().agent().directories.iter().filter_map(real).collect();
+        // Whether a directory exists is told only of those that are allowed.
+        let host = PathBuf::from(asked).canonicalize().map_err(|_| not_allowed())?;
+        if !allowed.iter().any(|directory| host.starts_with(directory)) {
+            return Err(not_allowed());
+        }
+        if !host.is_dir() {
+            return Err(cannot("it is no directory".to_owned()));
+        }
+        let directory = Directory::new(host, permission.guest.clone()).map_err(|error| cannot(error.to_string()))?;
+        Ok(DirectoryGrant {
+            directory,
+            access: permission.kind,
+        })
+    }
+}
+
+impl From<ExecuteError> for AdminError {
+    fn from(_: ExecuteError) -> Self {
+        Self::Stopped
+    }
+}

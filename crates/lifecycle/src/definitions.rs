@@ -1,0 +1,91 @@
+//! What changed between the tools that were accepted and those that a new revision would offer.
+
+use component2json::ToolMetadata;
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+/// A difference in one tool.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DefinitionChange {
+    Added(ToolMetadata),
+    Removed(ToolMetadata),
+    /// Its description, a schema or an annotation is another.
+    Changed {
+        before: ToolMetadata,
+        after: ToolMetadata,
+    },
+}
+
+/// The differences, in the order of the tools' names.
+pub(crate) fn changes(before: &[ToolMetadata], after: &[ToolMetadata]) -> Vec<DefinitionChange> {
+    let find = |tools: &[ToolMetadata], name: &ToolMetadata| tools.iter().find(|tool| tool.name == name.name).cloned();
+    let mut changes: Vec<DefinitionChange> = before
+        .iter()
+        .filter_map(|old| match find(after, old) {
+            None => Some(DefinitionChange::Removed(old.clone())),
+            Some(new) if new == *old => None,
+            Some(new) => Some(DefinitionChange::Changed {
+                before: old.clone(),
+                after: new,
+            }),
+        })
+        .collect();
+    changes.extend(
+        after
+            .iter()
+            .filter(|new| find(before, new).is_none())
+            .cloned()
+            .map(DefinitionChange::Added),
+    );
+    changes.sort_by(|a, b| a.name().cmp(b.name()));
+    changes
+}
+
+impl DefinitionChange {
+    /// The tool's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Added(tool) | Self::Removed(tool) | Self::Changed { after: tool, .. } => tool.name.as_str(),
+        }
+    }
+
+    /// What a person reads before accepting it: `+` and `-` before lines of the definition.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Added(tool) => {
+                let description = format!("{}\n{}", tool.title, tool.description);
+                let description: String = description.lines().map(|line| format!("+ {line}\n")).collect();
+                format!("+ tool `{}` ({})\n{description}", tool.name, inputs(tool))
+            }
+            Self::Removed(tool) => format!("- tool `{}`\n", tool.name),
+            Self::Changed { before, after } => {
+                let (before, after) = (text(before), text(after));
+                let lines = TextDiff::from_lines(&before, &after);
+                let lines = lines.unified_diff().context_radius(2).to_string();
+                format!("~ tool `{}`\n{lines}", self.name())
+            }
+        }
+    }
+}
+
+/// The names of what a tool takes.
+fn inputs(tool: &ToolMetadata) -> String {
+    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
+    let names: Vec<&str> = properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    names.join(", ")
+}
+
+/// A definition line by line, so that a difference shows where it is.
+fn text(tool: &ToolMetadata) -> String {
+    let json = |name: &str, value: Value| match value {
+        Value::Null => String::new(),
+        value => format!("{name}: {value:#}\n"),
+    };
+    [
+        format!("title: {}\ndescription: {}\n", tool.title, tool.description),
+        json("input", tool.input_schema.clone()),
+        json("output", json!(tool.output_schema)),
+        json("annotations", json!(tool.annotations)),
+    ]
+    .concat()
+}

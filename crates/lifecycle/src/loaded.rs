@@ -1,0 +1,202 @@
+//! A component that is being served: its bytes, what is known of them, and its code from the first call on.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use policy::Grants;
+use sandbox::{CodeError, CodeKind, Compiled, Executable, Program, Sandbox};
+use tokio::sync::OnceCell;
+
+use crate::cache::CodeName;
+use crate::error::ExecuteError;
+use crate::files;
+use crate::id::ComponentId;
+use crate::metadata::{Interface, Metadata};
+use crate::progress::{Event, Progress};
+use crate::store::{Entry, Store};
+use sources::Digest;
+
+/// A component under its id, with what it may use.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) id: ComponentId,
+    pub(crate) origin: Origin,
+    /// Its own, and those of everybody.
+    pub(crate) grants: Arc<Grants>,
+    pub(crate) revision: Arc<Revision>,
+}
+
+/// Why a component is served.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Origin {
+    /// It was added to the store.
+    Added(Arc<Entry>),
+    /// Its file was named, or lies in a directory that was.
+    File(PathBuf),
+}
+
+/// Certain bytes. Calls that run keep the revision that they began with, whatever replaces it.
+#[derive(Debug)]
+pub(crate) struct Revision {
+    /// The file that they are in.
+    pub(crate) file: PathBuf,
+    pub(crate) metadata: Metadata,
+    /// Of what lies beside the file and had a part in the metadata.
+    pub(crate) beside: Digest,
+    /// Linked code, from the first call on; or why there is none and never will be.
+    code: OnceCell<Result<Code, CodeError>>,
+}
+
+/// What runs when a tool is called.
+#[derive(Clone, Debug)]
+pub(crate) enum Code {
+    Functions(Arc<Program>),
+    Program(Arc<Executable>),
+}
+
+impl Revision {
+    pub(crate) fn new(file: PathBuf, metadata: Metadata, beside: Digest) -> Self {
+        Self {
+            file,
+            metadata,
+            beside,
+            code: OnceCell::new(),
+        }
+    }
+
+    /// The code: linked already, or mapped from the cache, or compiled. Concurrent calls wait for one of them, and a call that is
+    /// cancelled meanwhile leaves it running for the next.
+    pub(crate) async fn code(self: &Arc<Self>, compiler: &Compiler) -> Result<Code, ExecuteError> {
+        if let Some(code) = self.code.get() {
+            return Ok(code.clone()?);
+        }
+        let (compiler, revision) = (compiler.clone(), Arc::clone(self));
+        let loading = tokio::spawn(async move {
+            let make = async || {
+                let (compiler, revision) = (compiler.clone(), Arc::clone(&revision));
+                let made = tokio::task::spawn_blocking(move || revision.link(&compiler)).await;
+                match made.map_err(|_| ExecuteError::Stopped)? {
+                    Ok(code) => Ok(Ok(code)),
+                    Err(ExecuteError::Code(error)) => Ok(Err(error)),
+                    Err(passing) => Err(passing),
+                }
+            };
+            Ok(revision.code.get_or_try_init(make).await?.clone()?)
+        });
+        loading.await.map_err(|_| ExecuteError::Stopped)?
+    }
+
+    fn link(&self, compiler: &Compiler) -> Result<Code, ExecuteError> {
+        let compiled = compiler.compiled(&self.metadata.digest, self.metadata.interface.code_kind(), || self.bytes())?;
+        let sandbox = &compiler.sandbox;
+        Ok(match &self.metadata.interface {
+            Interface::Functions { exports, .. } => Code::Functions(Arc::new(sandbox.link(&compiled, exports)?)),
+            Interface::Program(program) => {
+                let executable = sandbox.link_executable(&compiled, self.metadata.interface.code_kind(), &program.exports)?;
+                Code::Program(Arc::new(executable))
+            }
+        })
+    }
+
+    /// Compiles it, unless its code is kept already: then nothing is read, and nothing is mapped before the first call.
+    pub(crate) async fn compile_ahead(self: &Arc<Self>, compiler: &Compiler) -> Result<(), ExecuteError> {
+        if compiler.store.is_none() {
+            // What is not kept is of use only where it is.
+            return self.code(compiler).await.map(|_| ());
+        }
+        let (compiler, revision) = (compiler.clone(), Arc::clone(self));
+        let compiling = tokio::task::spawn_blocking(move || {
+            let Metadata { digest, interface, .. } = &revision.metadata;
+            compiler.compile_once(digest, interface.code_kind(), || revision.bytes())
+        });
+        compiling.await.map_err(|_| ExecuteError::Stopped)?
+    }
+
+    /// The bytes, which the tools that were promised belong to.
+    fn bytes(&self) -> Result<Cow<'_, [u8]>, ExecuteError> {
+        let bytes = files::read_component(&self.file).map_err(|error| ExecuteError::Reread {
+            path: self.file.clone(),
+            error: Box::new(error),
+        })?;
+        if Digest::of(&bytes) != self.metadata.digest {
+            return Err(ExecuteError::Changed { path: self.file.clone() });
+        }
+        Ok(Cow::Owned(bytes))
+    }
+}
+
+/// Makes code of bytes, once for all processes that share a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiler {
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) store: Option<Arc<Store>>,
+    pub(crate) progress: Progress,
+}
+
+impl Compiler {
+    /// Sees to it that code is kept. Whether it is intact is seen when it is mapped.
+    pub(crate) fn compile_once<'a>(
+        &self,
+        digest: &Digest,
+        kind: CodeKind,
+        bytes: impl FnOnce() -> Result<Cow<'a, [u8]>, ExecuteError>,
+    ) -> Result<(), ExecuteError> {
+        let name = CodeName::new(digest, &self.sandbox.code_key(kind)?);
+        let is_kept = self.store.as_ref().is_some_and(|store| store.cache.has_code(&name));
+        if !is_kept {
+            self.compiled(digest, kind, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Code from the cache, or compiled now and kept.
+    pub(crate) fn compiled<'a, E: From<CodeError>>(
+        &self,
+        digest: &Digest,
+        kind: CodeKind,
+        bytes: impl FnOnce() -> Result<Cow<'a, [u8]>, E>,
+    ) -> Result<Compiled, E> {
+        let compile = || {
+            tracing::info!(%digest, "compiling");
+            let bytes = bytes()?;
+            self.progress.tell(&Event::Compiling {
+                size: bytes.len() as u64,
+            });
+            let compiled = self.sandbox.compile(&bytes, kind)?;
+            self.progress.tell(&Event::Compiled);
+            Ok::<_, E>(compiled)
+        };
+        let Some(store) = &self.store else { return compile() };
+        let cache = &store.cache;
+        let name = CodeName::new(digest, &self.sandbox.code_key(kind)?);
+        let kept = || match self.sandbox.map(&cache.code(&name)?, kind) {
+            Ok(compiled) => Some(Ok(compiled)),
+            // Whatever is wrong with kept code, new code is right.
+            Err(error @ CodeError::Map(_)) => {
+                tracing::info!("{error}; compiling again");
+                None
+            }
+            Err(error) => Some(Err(error)),
+        };
+        if let Some(compiled) = kept() {
+            return Ok(compiled?);
+        }
+        // On a store that cannot be written to, everybody compiles for himself.
+        let compiling = cache.compiling(&name).ok();
+        if compiling.is_some()
+            && let Some(compiled) = kept()
+        {
+            return Ok(compiled?);
+        }
+        let compiled = compile()?;
+        match cache.keep_code(&name, &compiled.code()?) {
+            // The mapped file is shared with other processes and costs no memory of our own.
+            Ok(file) => Ok(self.sandbox.map(&file, kind)?),
+            Err(error) => {
+                tracing::warn!(%error, "compiled code is not kept for the next start");
+                Ok(compiled)
+            }
+        }
+    }
+}

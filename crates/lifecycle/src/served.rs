@@ -1,0 +1,397 @@
+//! What is served: components that were added, files and directories that were named; and keeping up with their changes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use command2json::Offer;
+
+use crate::add::file_name;
+use crate::config::{AgentConfig, ConfigFile};
+use crate::error::LoadError;
+use crate::files;
+use crate::id::ComponentId;
+use crate::loaded::{Loaded, Origin, Revision};
+use crate::manager::{Config, LifecycleManager};
+use crate::metadata::Metadata;
+use crate::read::{Beside, check};
+use crate::registry::{Broken, Registry};
+use crate::store::{Entry, Index, Lease, Store, StoreError};
+use sources::Digest;
+
+/// Which of the components that were added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    #[default]
+    None,
+    All,
+    Only(Vec<ComponentId>),
+}
+
+impl Selection {
+    fn has(&self, id: &ComponentId) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Only(ids) => ids.contains(id),
+        }
+    }
+}
+
+/// What a registry is made from.
+#[derive(Debug)]
+pub(crate) struct Served {
+    config: ConfigFile,
+    selection: Selection,
+    added: Vec<Member>,
+    /// The files and directories that were named.
+    roots: Vec<PathBuf>,
+    files: Vec<Member>,
+    /// Keeps `gc` off the files that may yet have to be read.
+    lease: Option<Lease>,
+}
+
+/// A component that is to be served.
+#[derive(Clone, Debug)]
+struct Member {
+    origin: Origin,
+    /// Its bytes, or why they cannot be served.
+    state: Result<Arc<Revision>, String>,
+}
+
+impl Member {
+    /// The bytes that are served from this file now.
+    fn revision_of<'a>(members: &'a [Self], path: &Path) -> Option<&'a Arc<Revision>> {
+        let member = members
+            .iter()
+            .find(|member| matches!(&member.origin, Origin::File(file) if file == path))?;
+        member.state.as_ref().ok()
+    }
+}
+
+impl Served {
+    pub(crate) fn new(config: ConfigFile) -> Self {
+        Self {
+            config,
+            selection: Selection::None,
+            added: Vec::new(),
+            roots: Vec::new(),
+            files: Vec::new(),
+            lease: None,
+        }
+    }
+
+    /// How the commands of a program are offered: as the command line says, and as the config file says for this one.
+    pub(crate) fn offer(&self, config: &Config, id: &ComponentId) -> Offer {
+        let offer = config.offer.clone();
+        match self.config.components.get(id) {
+            Some(config) => config.extend(offer),
+            None => offer,
+        }
+    }
+
+    pub(crate) fn agent(&self) -> &AgentConfig {
+        &self.config.agent
+    }
+
+    /// The registry of what is served: added components first, then files, each in their order.
+    pub(crate) fn registry(&mut self, config: &Config) -> Registry {
+        let mut loaded: Vec<Arc<Loaded>> = Vec::new();
+        let mut broken = Vec::new();
+        for member in self.added.iter().chain(&self.files) {
+            let wanted = match &member.origin {
+                Origin::Added(entry) => entry.id.clone(),
+                Origin::File(path) => ComponentId::from_file(path),
+            };
+            let revision = match &member.state {
+                Ok(revision) => Arc::clone(revision),
+                Err(reason) => {
+                    broken.push(Broken {
+                        id: wanted,
+                        origin: member.origin.clone(),
+                        reason: reason.clone(),
+                    });
+                    continue;
+                }
+            };
+            let is_free = |id: &ComponentId| loaded.iter().all(|loaded| loaded.id != *id);
+            let mut candidates = std::iter::once(wanted.clone()).chain((2..).map(|number| wanted.numbered(number)));
+            let id = candidates.find(is_free).unwrap_or_else(|| wanted.clone());
+            let grants = match &member.origin {
+                Origin::Added(entry) => Arc::new(entry.grants.clone().and(&config.grants)),
+                Origin::File(_) => Arc::clone(&config.grants),
+            };
+            loaded.push(Arc::new(Loaded {
+                id,
+                origin: member.origin.clone(),
+                grants,
+                revision,
+            }));
+        }
+        if let Some(lease) = &mut self.lease {
+            let needed = loaded.iter().map(|loaded| &loaded.revision.metadata.digest);
+            if let Err(error) = lease.set(needed) {
+                tracing::warn!(%error, "another process may delete files that are served here");
+            }
+        }
+        Registry::of(loaded, broken, |id| self.offer(config, id), config.max_name)
+    }
+}
+
+impl LifecycleManager {
+    /// Serves components that were added. One that cannot be served hides no other: it is listed as broken.
+    pub fn serve_added(&self, selection: Selection) -> Result<(), StoreError> {
+        let store = self.store()?;
+        let index = store.index()?;
+        if let Selection::Only(ids) = &selection {
+            for id in ids {
+                index.known(id)?;
+            }
+        }
+        self.change(|served| {
+            served.selection = selection;
+            served.added = self.added(&store, &index, served);
+        });
+        Ok(())
+    }
+
+    /// Serves one more of the components that were added.
+    pub(crate) fn serve_also(&self, id: &ComponentId) -> Result<(), StoreError> {
+        let selection = match self.served().selection.clone() {
+            Selection::None => Selection::Only(vec![id.clone()]),
+            Selection::Only(mut ids) => {
+                if !ids.contains(id) {
+                    ids.push(id.clone());
+                }
+                Selection::Only(ids)
+            }
+            Selection::All => Selection::All,
+        };
+        self.serve_added(selection)
+    }
+
+    /// Serves the component in a file, or those in a directory. A file that was named must load; of those in a directory one must,
+    /// and why others do not is returned.
+    pub fn serve_path(&self, path: &Path) -> Result<Vec<LoadError>, LoadError> {
+        let found = files::expand(path)?;
+        let mut problems = Vec::new();
+        let mut members = Vec::new();
+        for file in &found {
+            let state = match self.load_file(file, None) {
+                Ok(revision) => Ok(revision),
+                Err(error) if file == path => return Err(error),
+                Err(error) => {
+                    let reason = error.to_string();
+                    problems.push(error);
+                    Err(reason)
+                }
+            };
+            members.push(Member {
+                origin: Origin::File(absolute(file)),
+                state,
+            });
+        }
+        if problems.len() == found.len() {
+            return Err(LoadError::NothingServable {
+                path: path.to_owned(),
+                problems: problems.iter().map(|problem| format!("\n  {problem}")).collect(),
+            });
+        }
+        self.change(|served| {
+            served.roots.push(absolute(path));
+            for member in members {
+                match served.files.iter_mut().find(|known| known.origin == member.origin) {
+                    Some(known) => *known = member,
+                    None => served.files.push(member),
+                }
+            }
+        });
+        Ok(problems)
+    }
+
+    /// Loads the component in a file and offers its tools. Loading what is loaded already changes nothing.
+    pub fn ensure_component_loaded(&self, path: &Path) -> Result<ComponentId, LoadError> {
+        self.serve_path(path)?;
+        let origin = Origin::File(absolute(path));
+        let registry = self.registry();
+        if let Some(loaded) = registry.components().iter().find(|loaded| loaded.origin == origin) {
+            return Ok(loaded.id.clone());
+        }
+        self.change(|served| served.files.retain(|member| member.origin != origin));
+        Err(LoadError::NoCommands { path: path.to_owned() })
+    }
+
+    /// Offers the tools that metadata describes. No code is needed for that.
+    pub fn populate_registry_from_metadata(&self, path: &Path, metadata: Metadata) -> ComponentId {
+        let origin = Origin::File(absolute(path));
+        let revision = Arc::new(Revision::new(path.to_owned(), metadata, Digest::of(&[])));
+        self.change(|served| {
+            served.files.retain(|member| member.origin != origin);
+            served.files.push(Member {
+                origin: origin.clone(),
+                state: Ok(revision),
+            });
+        });
+        let registry = self.registry();
+        let loaded = registry.components().iter().find(|loaded| loaded.origin == origin);
+        loaded.map_or_else(|| ComponentId::from_file(path), |loaded| loaded.id.clone())
+    }
+
+    /// Takes a component and its tools away from what is served here. Running calls finish. `false` when there is none of that id.
+    pub fn unload(&self, id: &ComponentId) -> bool {
+        let registry = self.registry();
+        let Some(loaded) = registry.components().iter().find(|loaded| loaded.id == *id) else {
+            return false;
+        };
+        self.change(|served| {
+            if let Origin::Added(_) = loaded.origin {
+                let others = served.added.iter().filter_map(|member| match &member.origin {
+                    Origin::Added(entry) => Some(entry.id.clone()),
+                    Origin::File(_) => None,
+                });
+                served.selection = Selection::Only(others.filter(|other| other != id).collect());
+            }
+            served.added.retain(|member| member.origin != loaded.origin);
+            served.files.retain(|member| member.origin != loaded.origin);
+        });
+        true
+    }
+
+    /// Keeps `gc` off the files of what is served, as long as this process lives.
+    pub fn hold_files(&self) {
+        let Some(store) = &self.compiler.store else { return };
+        let registry = self.registry();
+        let digests = registry.components().iter().map(|loaded| &loaded.revision.metadata.digest);
+        match store.lease(digests) {
+            Ok(lease) => self.change(|served| served.lease = Some(lease)),
+            // Where nothing can be written, nothing can be deleted either.
+            Err(error) => tracing::info!(%error, "no lease on the store"),
+        }
+    }
+
+    /// Looks again at everything that is served, and swaps what has changed. What cannot be loaded any more keeps its old revision as
+    /// long as its file is there; running calls keep theirs in any case.
+    pub fn refresh(&self) {
+        self.change(|served| {
+            match ConfigFile::load(self.config.config_file.as_deref(), self.config.home.as_deref()) {
+                Ok(config) => served.config = config,
+                Err(error) => tracing::warn!("{error}"),
+            }
+            if served.selection != Selection::None {
+                let index = self.store().and_then(|store| Ok((store.index()?, store)));
+                match index {
+                    Ok((index, store)) => served.added = self.added(&store, &index, served),
+                    Err(error) => tracing::warn!("{error}"),
+                }
+            }
+            served.files = self.files(served);
+        });
+    }
+
+    /// Where changes of what is served would be seen.
+    pub(crate) fn watched(&self) -> Vec<PathBuf> {
+        let served = self.served();
+        let mut paths = served.roots.clone();
+        paths.extend(self.config.config_file.as_deref().map(absolute));
+        paths.extend(self.config.wit.as_deref().map(absolute));
+        paths.extend(self.compiler.store.as_ref().map(|store| store.index_file()));
+        paths.extend(self.config.home.as_deref().map(|home| home.join(crate::config::FILE_NAME)));
+        paths
+    }
+
+    /// The added components that are served, with the bytes that are loaded already where those are still the ones.
+    fn added(&self, store: &Store, index: &Index, served: &Served) -> Vec<Member> {
+        let member = |entry: &Entry| {
+            let entry = Arc::new(entry.clone());
+            let loaded = served.added.iter().find_map(|member| match &member.origin {
+                Origin::Added(old) if old.digest == entry.digest && old.metadata == entry.metadata => member.state.clone().ok(),
+                _ => None,
+            });
+            let state = loaded.map_or_else(|| self.load_added(store, &entry).map_err(|reason| reason.to_string()), Ok);
+            Member {
+                origin: Origin::Added(entry),
+                state,
+            }
+        };
+        let selected = index.entries.iter().filter(|entry| served.selection.has(&entry.id));
+        selected.map(member).collect()
+    }
+
+    /// What is known of an added component. Nothing but that is read, unless it is damaged or was written by another version.
+    pub(crate) fn load_added(&self, store: &Store, entry: &Entry) -> Result<Arc<Revision>, LoadError> {
+        let file = store.component_file(&entry.digest);
+        let damaged = |what| LoadError::Damaged {
+            id: entry.id.clone(),
+            what,
+        };
+        if !file.exists() {
+            return Err(damaged("its file is missing from the store"));
+        }
+        let kept = store.metadata(&entry.metadata);
+        let metadata = match kept.as_deref().and_then(Metadata::parse) {
+            Some(metadata) => metadata,
+            None => {
+                let bytes = files::read_component(&file)?;
+                if Digest::of(&bytes) != entry.digest {
+                    return Err(damaged("its file in the store is not what was added"));
+                }
+                let read = self.read(&file_name(&entry.source), &bytes, &Beside::default())?;
+                // Only this program itself may have changed its mind about what the same bytes offer.
+                let is_older = kept.is_some() && !entry.described;
+                let is_same = Digest::of(&read.metadata.to_json()) == entry.metadata;
+                if !is_older && !is_same {
+                    return Err(damaged("what was known of it is damaged"));
+                }
+                read.metadata
+            }
+        };
+        check(&file_name(&entry.source), &metadata.interface)?;
+        Ok(Arc::new(Revision::new(file, metadata, Digest::of(&[]))))
+    }
+
+    /// The files that are served, likewise.
+    fn files(&self, served: &Served) -> Vec<Member> {
+        let mut members: Vec<Member> = Vec::new();
+        for root in &served.roots {
+            let found = files::expand(root).unwrap_or_else(|error| {
+                tracing::warn!("{error}");
+                Vec::new()
+            });
+            for file in found {
+                let origin = Origin::File(file.clone());
+                if members.iter().any(|member| member.origin == origin) {
+                    continue;
+                }
+                let old = Member::revision_of(&served.files, &file);
+                let state = match (self.load_file(&file, old), old) {
+                    (Ok(revision), _) => Ok(revision),
+                    (Err(error), Some(old)) => {
+                        tracing::warn!("{error}\nwhat was there before is still served");
+                        Ok(Arc::clone(old))
+                    }
+                    (Err(error), None) => Err(error.to_string()),
+                };
+                members.push(Member { origin, state });
+            }
+        }
+        members
+    }
+
+    /// The component in a file: what is loaded already, if that is still what is there.
+    fn load_file(&self, path: &Path, old: Option<&Arc<Revision>>) -> Result<Arc<Revision>, LoadError> {
+        let bytes = files::read_component(path)?;
+        let read = self.read_file(path, &bytes)?;
+        check(path, &read.metadata.interface)?;
+        let is_same = |old: &&Arc<Revision>| old.metadata.digest == read.metadata.digest && old.beside == read.beside;
+        Ok(match old.filter(is_same) {
+            Some(old) => Arc::clone(old),
+            None => Arc::new(Revision::new(absolute(path), read.metadata, read.beside)),
+        })
+    }
+}
+
+/// One file may be named in several ways.
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize()
+        .or_else(|_| std::path::absolute(path))
+        .unwrap_or_else(|_| path.to_owned())
+}

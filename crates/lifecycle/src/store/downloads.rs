@@ -1,0 +1,56 @@
+//! The beginnings of downloads that broke off, so that the next attempt goes on from there.
+
+use std::fs;
+use std::path::PathBuf;
+
+use sources::{HttpsUrl, Partial};
+
+use super::{Store, StoreError, io_error};
+use crate::files::write_atomically;
+use sources::Digest;
+
+impl Store {
+    /// What came of a download before it broke off.
+    pub(crate) fn download(&self, url: &HttpsUrl) -> Partial {
+        let read = || {
+            let (name, path) = self.download_file(url);
+            let kept = fs::read(path).ok()?;
+            let mut parts = kept.splitn(3, |byte| *byte == b'\n');
+            let seal = std::str::from_utf8(parts.next()?).ok()?;
+            let sealed = kept.get(seal.len() + 1..)?;
+            if !self.key.seal(&name, sealed).is(seal) {
+                return None;
+            }
+            let validator = std::str::from_utf8(parts.next()?).ok()?.parse().ok()?;
+            Some(Partial {
+                validator: Some(validator),
+                bytes: parts.next()?.to_vec(),
+            })
+        };
+        read().unwrap_or_default()
+    }
+
+    /// Keeps what came of a download, if it can be continued.
+    pub(crate) fn keep_download(&self, url: &HttpsUrl, partial: &Partial) -> Result<(), StoreError> {
+        let Some(validator) = &partial.validator else { return Ok(()) };
+        let (name, path) = self.download_file(url);
+        let mut sealed = format!("{validator}\n").into_bytes();
+        sealed.extend_from_slice(&partial.bytes);
+        let mut text = format!("{}\n", self.key.seal(&name, &sealed)).into_bytes();
+        text.append(&mut sealed);
+        write_atomically(&path, &text).map_err(|error| io_error(&path, error))
+    }
+
+    /// Forgets it: the download came to its end.
+    pub(crate) fn forget_download(&self, url: &HttpsUrl) {
+        // What stays is taken away by `gc`.
+        let _ = fs::remove_file(self.download_file(url).1);
+    }
+
+    /// The name under which it is sealed, and its file.
+    fn download_file(&self, url: &HttpsUrl) -> (String, PathBuf) {
+        let name = Digest::of(url.to_string().as_bytes()).hex();
+        let path = self.home.join("downloads").join(&name);
+        (name, path)
+    }
+}

@@ -1,0 +1,103 @@
+//! Seals: a keyed hash that tells what this program wrote from what something else wrote or damaged.
+//!
+//! The key is made once, lies in the store and never leaves it. Who can read it can already change everything that it protects;
+//! it is there for what comes in from outside: a copied cache, a restored backup, a failing disk.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::files::write_privately;
+
+const KEY_FILE: &str = "key";
+
+/// The key of one store.
+#[derive(Clone)]
+pub(crate) struct SealKey([u8; blake3::KEY_LEN]);
+
+/// What belongs to some bytes under some name, and to nothing else.
+#[derive(Clone, Debug)]
+pub(crate) struct Seal(blake3::Hash);
+
+impl SealKey {
+    /// The key of the store in this directory, if there is one.
+    pub(crate) fn load(home: &Path) -> io::Result<Option<Self>> {
+        match fs::read(home.join(KEY_FILE)) {
+            Ok(text) => Ok(blake3::Hash::from_hex(text.trim_ascii_end())
+                .ok()
+                .map(|key| Self(*key.as_bytes()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The key, made if there is none. To be called by one process at a time.
+    ///
+    /// A file that is no key gets a new one in its place: what was sealed by the old one is then no longer believed.
+    pub(crate) fn load_or_make(home: &Path) -> io::Result<Self> {
+        if let Some(key) = Self::load(home)? {
+            return Ok(key);
+        }
+        let mut key = [0; blake3::KEY_LEN];
+        getrandom::fill(&mut key).map_err(io::Error::other)?;
+        write_privately(
+            &home.join(KEY_FILE),
+            format!("{}\n", blake3::Hash::from_bytes(key)).as_bytes(),
+        )?;
+        Ok(Self(key))
+    }
+
+    /// The seal of these bytes under this name. The same bytes under another name have another seal.
+    pub(crate) fn seal(&self, name: &str, bytes: &[u8]) -> Seal {
+        Seal(self.hasher(name).update(bytes).finalize())
+    }
+
+    /// The seal of what a reader gives.
+    pub(crate) fn seal_of(&self, name: &str, reader: impl io::Read) -> io::Result<Seal> {
+        Ok(Seal(self.hasher(name).update_reader(reader)?.finalize()))
+    }
+
+    fn hasher(&self, name: &str) -> blake3::Hasher {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(&(name.len() as u64).to_le_bytes());
+        hasher.update(name.as_bytes());
+        hasher
+    }
+}
+
+impl Seal {
+    /// Whether a text is this seal.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        blake3::Hash::from_hex(text).is_ok_and(|hash| hash == self.0)
+    }
+}
+
+impl fmt::Display for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Debug for SealKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SealKey(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seal_belongs_to_one_key_one_name_and_the_same_bytes() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let key = SealKey::load_or_make(one.path()).unwrap();
+        let seal = key.seal("a", b"bytes").to_string();
+        assert!(SealKey::load_or_make(one.path()).unwrap().seal("a", b"bytes").is(&seal));
+        assert!(!key.seal("b", b"bytes").is(&seal));
+        assert!(!key.seal("a", b"Bytes").is(&seal));
+        assert!(!SealKey::load_or_make(other.path()).unwrap().seal("a", b"bytes").is(&seal));
+        assert!(!key.seal("a", b"bytes").is(""));
+    }
+}

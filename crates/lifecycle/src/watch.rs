@@ -1,0 +1,109 @@
+//! Watching: what is served follows the files, the index and `host.toml`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+
+use crate::manager::LifecycleManager;
+
+/// A change is looked at when nothing has happened for this long: files are written in pieces, and builds replace several.
+const QUIET: Duration = Duration::from_millis(100);
+
+#[derive(Debug, thiserror::Error)]
+#[error("files cannot be watched: {0}\nhint: serve without `--watch`, and restart after a change")]
+pub struct WatchError(#[from] notify::Error);
+
+/// Swaps what has changed, as long as it lives.
+#[derive(Debug)]
+pub struct Watch {
+    manager: Arc<LifecycleManager>,
+    watcher: RecommendedWatcher,
+    watched: BTreeSet<PathBuf>,
+    events: mpsc::UnboundedReceiver<()>,
+}
+
+impl LifecycleManager {
+    /// Starts to watch. What happens from now on is seen when the watch runs.
+    pub fn watch(self: &Arc<Self>) -> Result<Watch, WatchError> {
+        let (sender, events) = mpsc::unbounded_channel();
+        let home = self.config.home.clone();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // An error may have hidden a change.
+            if event.is_ok_and(|event| !concerns(&event, home.as_deref())) {
+                return;
+            }
+            // Nobody listens any more when the server ends.
+            let _ = sender.send(());
+        })?;
+        let mut watch = Watch {
+            manager: Arc::clone(self),
+            watcher,
+            watched: BTreeSet::new(),
+            events,
+        };
+        watch.look()?;
+        Ok(watch)
+    }
+}
+
+impl Watch {
+    pub async fn run(mut self) {
+        while self.events.recv().await.is_some() {
+            while tokio::time::timeout(QUIET, self.events.recv())
+                .await
+                .is_ok_and(|event| event.is_some())
+            {}
+            let manager = Arc::clone(&self.manager);
+            if tokio::task::spawn_blocking(move || manager.refresh()).await.is_err() {
+                return;
+            }
+            // There may be folders now that were not there before.
+            if let Err(error) = self.look() {
+                tracing::warn!("{error}");
+            }
+        }
+    }
+
+    /// Watches the folders of everything that is served. A file is often replaced by another of its name, so it is never watched itself.
+    fn look(&mut self) -> Result<(), WatchError> {
+        // A folder that is gone is not watched any more, also when there is another of its name later.
+        self.watched.retain(|folder| folder.is_dir());
+        for path in self.manager.watched() {
+            let folder = if path.is_dir() {
+                path.as_path()
+            } else {
+                path.parent().unwrap_or(&path)
+            };
+            self.add(folder, RecursiveMode::NonRecursive)?;
+            for wit in [folder.join("wit"), folder.join("../wit")] {
+                if wit.is_dir() {
+                    self.add(&wit, RecursiveMode::Recursive)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, folder: &Path, mode: RecursiveMode) -> Result<(), WatchError> {
+        if folder.is_dir() && self.watched.insert(folder.to_owned()) {
+            self.watcher.watch(folder, mode)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an event can have changed what is served: reading does not, and of the store only two files say what that is.
+fn concerns(event: &Event, home: Option<&Path>) -> bool {
+    let is_ours = |path: &PathBuf| match path.parent() {
+        Some(parent) if Some(parent) == home => {
+            let name = path.file_name().and_then(|name| name.to_str());
+            matches!(name, Some("components.toml" | "host.toml"))
+        }
+        _ => true,
+    };
+    !event.kind.is_access() && event.paths.iter().any(is_ours)
+}

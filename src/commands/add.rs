@@ -1,0 +1,94 @@
+//! `host add`: take a component in, once, for all later starts.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::bail;
+use clap::Args;
+use lifecycle::{Added, Candidate, ComponentId, LifecycleManager};
+use policy::Grants;
+use sources::{Digest, Source};
+
+use crate::options::{GrantOptions, NetworkOptions};
+use crate::output;
+
+/// Add a component or program, so that `host serve` has it from now on
+///
+/// It is fetched, checked, compiled and kept. Its digest and its tools are remembered, and only `host update` changes them.
+#[derive(Args)]
+pub(crate) struct Add {
+    /// A file, a directory of files, `https://…`, or `oci://REGISTRY/REPOSITORY:TAG` or `@sha256:…`
+    source: String,
+    /// The id to keep it under, instead of one made from the name of its source
+    #[arg(long, value_name = "ID")]
+    name: Option<String>,
+    /// Refuse it unless its bytes have this SHA-256
+    #[arg(long, value_name = "DIGEST", value_parser = Digest::from_person)]
+    sha256: Option<Digest>,
+    /// A WIT file or folder with docs for the component, instead of the one beside it
+    #[arg(long, value_name = "PATH")]
+    wit: Option<PathBuf>,
+    #[command(flatten)]
+    grants: GrantOptions,
+    #[command(flatten)]
+    network: NetworkOptions,
+}
+
+impl Add {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let grants = self.grants.grants()?;
+        let manager = self.network.manager(self.wit)?;
+        manager.store()?;
+        let sources = manager.sources(&self.source)?;
+        if sources.len() > 1 && (self.name.is_some() || self.sha256.is_some()) {
+            bail!(
+                "`{}` has {} components in it, and only one can have that name or digest\nhint: add them one by one",
+                self.source,
+                sources.len()
+            );
+        }
+        let name = self.name.map(ComponentId::from);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut failed = 0;
+        for source in &sources {
+            let added = runtime.block_on(add(&manager, source, name.clone(), self.sha256.clone(), &grants));
+            match added {
+                Ok(()) => {}
+                Err(error) if sources.len() == 1 => return Err(error),
+                Err(error) => {
+                    failed += 1;
+                    output::error(&format!("{error:#}"));
+                }
+            }
+        }
+        if failed > 0 {
+            output::note(&format!("{failed} of {} were not added", sources.len()));
+            return Ok(ExitCode::from(1));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn add(
+    manager: &Arc<LifecycleManager>,
+    source: &Source,
+    name: Option<ComponentId>,
+    sha256: Option<Digest>,
+    grants: &Grants,
+) -> anyhow::Result<()> {
+    let candidate = manager.fetch(source, name, sha256).await?;
+    let added = manager.add(&candidate, grants)?;
+    let Candidate { id, digest, .. } = &candidate;
+    let done = match added {
+        Added::New => format!("added `{id}` from {source}"),
+        Added::Unchanged => format!("`{id}` was added before, and is the same"),
+        Added::Granted => format!("`{id}` was added before, and has the new grants now"),
+    };
+    let tools: Vec<String> = candidate.tools().iter().map(|tool| tool.name.to_string()).collect();
+    output::line(&format!("{done}\n  digest  {digest}\n  tools   {}", tools.join(", ")))?;
+    for note in &candidate.notes {
+        output::note(&format!("note: {note}"));
+    }
+    Ok(())
+}
