@@ -289,16 +289,21 @@ impl ComponentName {
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkOptions {
     /// Trust the certificate authorities in this PEM file, besides those of the system; can be repeated
-    #[arg(long, value_name = "FILE", env = "HOST_CA_FILE")]
+    ///
+    /// HOST_CA_FILE names one as well.
+    #[arg(long, value_name = "FILE")]
     ca_file: Vec<PathBuf>,
 }
 
 impl NetworkOptions {
     /// A manager that can fetch, and serves nothing.
     pub(crate) fn manager(&self, wit: Option<PathBuf>) -> anyhow::Result<Arc<LifecycleManager>> {
+        let from_environment = std::env::var_os("HOST_CA_FILE")
+            .filter(|file| !file.is_empty())
+            .map(PathBuf::from);
         let config = Config {
             network: ClientOptions {
-                ca_files: self.ca_file.clone(),
+                ca_files: self.ca_file.iter().cloned().chain(from_environment).collect(),
                 ..ClientOptions::default()
             },
             wit,

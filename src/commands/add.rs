@@ -21,8 +21,8 @@ pub(crate) struct Add {
     /// A file, a directory of files, `https://…`, or `oci://REGISTRY/REPOSITORY:TAG` or `@sha256:…`
     source: String,
     /// The id to keep it under, instead of one made from the name of its source
-    #[arg(long, value_name = "ID")]
-    name: Option<String>,
+    #[arg(long, value_name = "ID", value_parser = ComponentId::parse)]
+    name: Option<ComponentId>,
     /// Refuse it unless its bytes have this SHA-256
     #[arg(long, value_name = "DIGEST", value_parser = Digest::from_person)]
     sha256: Option<Digest>,
@@ -48,14 +48,17 @@ impl Add {
                 sources.len()
             );
         }
-        let name = self.name.map(ComponentId::from);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut failed = 0;
-        for source in &sources {
-            let added = runtime.block_on(add(&manager, source, name.clone(), self.sha256.clone(), &grants));
+        let count = sources.len();
+        for source in sources {
+            let added = match source {
+                Ok(source) => runtime.block_on(add(&manager, &source, self.name.clone(), self.sha256, &grants)),
+                Err(error) => Err(error.into()),
+            };
             match added {
                 Ok(()) => {}
-                Err(error) if sources.len() == 1 => return Err(error),
+                Err(error) if count == 1 => return Err(error),
                 Err(error) => {
                     failed += 1;
                     output::error(&format!("{error:#}"));
@@ -63,7 +66,7 @@ impl Add {
             }
         }
         if failed > 0 {
-            output::note(&format!("{failed} of {} were not added", sources.len()));
+            output::note(&format!("{failed} of {count} were not added"));
             return Ok(ExitCode::from(1));
         }
         Ok(ExitCode::SUCCESS)
@@ -81,9 +84,9 @@ async fn add(
     let added = manager.add(&candidate, grants)?;
     let Candidate { id, digest, .. } = &candidate;
     let done = match added {
-        Added::New => format!("added `{id}` from {source}"),
+        Added::New => format!("added `{id}` from {}", source.shown()),
         Added::Unchanged => format!("`{id}` was added before, and is the same"),
-        Added::Granted => format!("`{id}` was added before, and has the new grants now"),
+        Added::Changed => format!("`{id}` was added before, and has what you gave with it now"),
     };
     let tools: Vec<String> = candidate.tools().iter().map(|tool| tool.name.to_string()).collect();
     output::line(&format!("{done}\n  digest  {digest}\n  tools   {}", tools.join(", ")))?;

@@ -44,6 +44,9 @@ impl Update {
         for id in &ids {
             index.known(id)?;
         }
+        if ids.is_empty() {
+            output::note("nothing was added yet\nhint: `host add SOURCE`");
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut all_done = true;
         for id in &ids {
@@ -64,6 +67,10 @@ impl Update {
         let new = match manager.check_for_update(id).await? {
             Found::Unchanged => {
                 output::line(&format!("`{id}` is as it was added"))?;
+                return Ok(Outcome::Done);
+            }
+            Found::Mended => {
+                output::line(&format!("`{id}` was damaged in the store, and is as it was added again"))?;
                 return Ok(Outcome::Done);
             }
             Found::Pinned => {
@@ -92,7 +99,7 @@ impl Update {
             output::note(&format!(
                 "`{id}` has new bytes, and has lost what was granted to the old ones\n\
                  hint: `host add {} --name {id}` with the grants gives them again",
-                entry.source
+                entry.source.shown()
             ));
         }
         Ok(Outcome::Done)
@@ -114,7 +121,9 @@ fn summary(new: &NewRevision) -> String {
     } else {
         format!(
             "`{id}` is new at {}\n  {} →\n  {}",
-            new.before.source, new.before.digest, new.after.digest
+            new.before.source.shown(),
+            new.before.digest,
+            new.after.digest
         )
     };
     match new.changes.len() {

@@ -39,6 +39,8 @@ pub enum AddError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("what came from {from} cannot be used: {error}")]
+    Fetched { from: String, error: LoadError },
     #[error("`{file}` cannot be made to run: {error}")]
     Compile { file: String, error: ExecuteError },
     #[error(
@@ -50,7 +52,7 @@ pub enum AddError {
         "there is a component `{id}` already, from {existing}\n\
          hint: `host update {id}` takes what is new there; `--name` adds this one beside it"
     )]
-    Taken { id: ComponentId, existing: Source },
+    Taken { id: ComponentId, existing: String },
     #[error(
         "`{id}` is other than what was added, and a change has to be accepted by a person\nhint: `host update {id}` shows what changed"
     )]
@@ -80,8 +82,8 @@ pub enum Added {
     New,
     /// It was there already, with these bytes and grants.
     Unchanged,
-    /// It was there already with these bytes, and has more grants now.
-    Granted,
+    /// It was there already with these bytes, and has the grants or the pin now that were given with it.
+    Changed,
 }
 
 /// What there is to update.
@@ -89,6 +91,8 @@ pub enum Added {
 pub enum Update {
     /// Nothing.
     Unchanged,
+    /// Nothing, but its files in the store were damaged, and are mended.
+    Mended,
     /// Nothing, ever: its digest was given when it was added.
     Pinned,
     New(Box<NewRevision>),
@@ -111,14 +115,14 @@ struct Fetched {
 }
 
 impl LifecycleManager {
-    /// The sources that a text stands for: one, or the files of a directory.
-    pub fn sources(&self, text: &str) -> Result<Vec<Source>, AddError> {
+    /// The sources that a text stands for: one, or the files of a directory; and those whose names cannot be kept.
+    pub fn sources(&self, text: &str) -> Result<Vec<Result<Source, SourceError>>, AddError> {
         match text.parse()? {
             Source::File(path) => {
                 let files = files::expand(&path)?;
-                Ok(files.into_iter().map(|file| Source::File(absolute(&file))).collect())
+                Ok(files.iter().map(|file| Source::file(&absolute(file))).collect())
             }
-            other => Ok(vec![other]),
+            other => Ok(vec![Ok(other)]),
         }
     }
 
@@ -150,7 +154,7 @@ impl LifecycleManager {
         };
         let fetched = match source {
             Source::File(path) => Fetched {
-                bytes: files::read_component(path)?,
+                bytes: files::read(path)?,
                 manifest: None,
                 layers: vec![],
             },
@@ -195,31 +199,37 @@ impl LifecycleManager {
         sha256: Option<Digest>,
     ) -> Result<Candidate, AddError> {
         let file = file_name(&source);
-        let digest = Digest::of(&fetched.bytes);
         // Before anything looks into them.
-        if let Some(expected) = &sha256
-            && *expected != digest
-        {
-            return Err(AddError::Digest {
-                file: source.to_string(),
-                expected: expected.clone(),
-                actual: digest,
-            });
+        if let Some(expected) = sha256 {
+            check_digest(&source, expected, Digest::of(&fetched.bytes))?;
         }
+        let is_file = matches!(source, Source::File(_));
+        let failed = |error| match is_file {
+            true => AddError::Load(error),
+            false => AddError::Fetched {
+                from: source.shown(),
+                error,
+            },
+        };
         let beside = match &source {
             Source::File(path) => self.beside(path),
             // Who publishes a component has to put its docs into it.
             _ => Beside::default(),
         };
-        let bytes = files::component(&file, fetched.bytes)?;
-        let read = self.read(&file, &bytes, &beside)?;
-        check(&file, &read.metadata.interface)?;
+        let bytes = match is_file {
+            true => files::assembled(&file, fetched.bytes),
+            // Text is for trying things out; what is published is binary.
+            false => Ok(fetched.bytes),
+        };
+        let bytes = bytes.and_then(|bytes| files::component(&file, bytes)).map_err(failed)?;
+        let read = self.read(&file, &bytes, &beside).map_err(failed)?;
+        check(&file, &read.metadata.interface).map_err(failed)?;
         let kind = read.metadata.interface.code_kind();
-        let digest = read.metadata.digest.clone();
+        let digest = read.metadata.digest;
         self.compiler
             .compile_once(&digest, kind, || Ok(Cow::Borrowed(&bytes)))
             .map_err(|error| AddError::Compile {
-                file: source.to_string(),
+                file: source.shown(),
                 error,
             })?;
         let mut notes = read.warnings;
@@ -246,19 +256,16 @@ impl LifecycleManager {
                 if entry.source != candidate.source {
                     return Err(AddError::Taken {
                         id: entry.id.clone(),
-                        existing: entry.source.clone(),
+                        existing: entry.source.shown(),
                     });
                 }
                 if entry.digest != candidate.digest || entry.metadata != Digest::of(&candidate.metadata.to_json()) {
                     return Err(AddError::Changed { id: entry.id.clone() });
                 }
-                let before = std::mem::take(&mut entry.grants);
-                entry.grants = before.clone().and(grants);
-                return Ok(if entry.grants == before {
-                    Added::Unchanged
-                } else {
-                    Added::Granted
-                });
+                let before = entry.clone();
+                entry.grants = before.grants.clone().and(grants);
+                entry.pinned |= candidate.pinned;
+                return Ok(if *entry == before { Added::Unchanged } else { Added::Changed });
             }
             let entry = Entry {
                 added_at: now(),
@@ -307,6 +314,7 @@ impl LifecycleManager {
             }),
             author: None,
             created: SystemTime::now(),
+            title: format!("{}.wasm", to.name()),
             annotations: BTreeMap::new(),
         };
         Ok(self.client()?.push(to, bytes, &about).await?)
@@ -325,12 +333,20 @@ impl LifecycleManager {
         {
             return Ok(Update::Unchanged);
         }
-        let pin = entry.pinned.then(|| entry.digest.clone());
-        let after = self.fetch(&entry.source, Some(entry.id.clone()), pin).await?;
+        let after = self.fetch(&entry.source, Some(entry.id.clone()), None).await?;
+        if entry.pinned {
+            check_digest(&entry.source, entry.digest, after.digest)?;
+        }
         if after.digest == entry.digest && Digest::of(&after.metadata.to_json()) == entry.metadata {
-            // The files may be what is to be mended.
-            store.change(|_| after.keep(&store).map(|_| ()))?;
-            return Ok(Update::Unchanged);
+            // There may be another manifest for the same bytes, or files to be mended.
+            store.change(|index| {
+                after.keep(&store)?;
+                if let Some(entry) = index.entry_mut(id) {
+                    entry.manifest = after.manifest;
+                }
+                Ok::<_, AddError>(())
+            })?;
+            return Ok(if intact { Update::Unchanged } else { Update::Mended });
         }
         let known = store.metadata(&entry.metadata).as_deref().and_then(Metadata::parse);
         let before = known.map(|metadata| definitions(id, metadata)).unwrap_or_default();
@@ -374,7 +390,7 @@ impl Candidate {
         Ok(Entry {
             id: self.id.clone(),
             source: self.source.clone(),
-            digest: self.digest.clone(),
+            digest: self.digest,
             size: self.bytes.len() as u64,
             metadata: store.keep_metadata(&self.metadata.to_json())?,
             described: self.described,
@@ -402,6 +418,17 @@ fn definitions(id: &ComponentId, metadata: Metadata) -> Vec<ToolMetadata> {
     tools.into_iter().map(|tool| tool.definition).collect()
 }
 
+fn check_digest(source: &Source, expected: Digest, actual: Digest) -> Result<(), AddError> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(AddError::Digest {
+        file: source.shown(),
+        expected,
+        actual,
+    })
+}
+
 /// What came with a component and is only shown. Strangers wrote it, so nothing of it may steer a terminal.
 fn note(layer: &Layer) -> String {
     let clean = |text: &str, max| component2json::clean_text_within(text, max).unwrap_or_default();
@@ -412,9 +439,14 @@ fn note(layer: &Layer) -> String {
     } else {
         ("a layer", "")
     };
-    let text = layer.text.as_deref().map(|text| format!(":\n{}", clean(text, MAX_LAYER_TEXT)));
-    let (title, text) = (title.unwrap_or_default(), text.unwrap_or_default());
-    format!("it came with {what}{title} ({media_type}){remark}{text}")
+    let text = match layer.text.as_deref() {
+        Some(text) => format!(":\n{}", clean(text, MAX_LAYER_TEXT)),
+        None => format!("; its {} bytes are not shown", layer.size),
+    };
+    format!(
+        "it came with {what}{} ({media_type}){remark}{text}",
+        title.unwrap_or_default()
+    )
 }
 
 /// The name under which the bytes of a source are known: that of its file, which is also the name of a program.

@@ -13,7 +13,7 @@ use wildmatch::WildMatch;
 
 use crate::add::{AddError, Added};
 use crate::error::ExecuteError;
-use crate::id::ComponentId;
+use crate::id::{ComponentId, IdError};
 use crate::loaded::Origin;
 use crate::manager::LifecycleManager;
 use crate::report::{
@@ -51,6 +51,8 @@ pub enum AdminError {
     NoGrant { id: ComponentId },
     #[error("`{id}` is served from a file that was named when the host was started, and cannot be managed")]
     NotAdded { id: ComponentId },
+    #[error(transparent)]
+    Name(#[from] IdError),
     #[error("the digest is wrong: {0}")]
     Digest(#[from] sources::DigestError),
     #[error("the host stopped")]
@@ -66,13 +68,13 @@ impl LifecycleManager {
         sha256: Option<&str>,
     ) -> Result<LoadReport, AdminError> {
         let source = self.allowed_source(source)?;
-        let name = name.map(|name| ComponentId::from(name.to_owned()));
+        let name = name.map(ComponentId::parse).transpose()?;
         let sha256 = sha256.map(Digest::from_person).transpose()?;
         let candidate = self.fetch(&source, name, sha256).await?;
         self.blocking(move |manager| {
             let outcome = match manager.add(&candidate, &policy::Grants::default())? {
                 Added::New => LoadOutcome::Added,
-                Added::Unchanged | Added::Granted => LoadOutcome::Unchanged,
+                Added::Unchanged | Added::Changed => LoadOutcome::Unchanged,
             };
             manager.serve_also(&candidate.id)?;
             Ok(LoadReport {
@@ -106,7 +108,7 @@ impl LifecycleManager {
         let report = |id: &ComponentId, origin: &Origin, reason: Option<&String>| {
             let (source, added_at, grants) = match origin {
                 Origin::Added(entry) => (
-                    entry.source.to_string(),
+                    entry.source.shown(),
                     Some(entry.added_at.clone()),
                     GrantReport::all(&entry.grants),
                 ),
@@ -119,9 +121,9 @@ impl LifecycleManager {
             let (digest, size) = match (loaded, origin) {
                 (Some(loaded), _) => {
                     let metadata = &loaded.revision.metadata;
-                    (Some(metadata.digest.clone()), metadata.size)
+                    (Some(metadata.digest), metadata.size)
                 }
-                (None, Origin::Added(entry)) => (Some(entry.digest.clone()), entry.size),
+                (None, Origin::Added(entry)) => (Some(entry.digest), entry.size),
                 (None, Origin::File(_)) => (None, 0),
             };
             let tools = registry.tools().filter(|tool| reason.is_none() && tool.component() == id);

@@ -11,8 +11,8 @@ pub enum DefinitionChange {
     Removed(ToolMetadata),
     /// Its description, a schema or an annotation is another.
     Changed {
-        before: ToolMetadata,
-        after: ToolMetadata,
+        before: Box<ToolMetadata>,
+        after: Box<ToolMetadata>,
     },
 }
 
@@ -25,8 +25,8 @@ pub(crate) fn changes(before: &[ToolMetadata], after: &[ToolMetadata]) -> Vec<De
             None => Some(DefinitionChange::Removed(old.clone())),
             Some(new) if new == *old => None,
             Some(new) => Some(DefinitionChange::Changed {
-                before: old.clone(),
-                after: new,
+                before: Box::new(old.clone()),
+                after: Box::new(new),
             }),
         })
         .collect();
@@ -45,7 +45,8 @@ impl DefinitionChange {
     /// The tool's name.
     pub fn name(&self) -> &str {
         match self {
-            Self::Added(tool) | Self::Removed(tool) | Self::Changed { after: tool, .. } => tool.name.as_str(),
+            Self::Added(tool) | Self::Removed(tool) => tool.name.as_str(),
+            Self::Changed { after, .. } => after.name.as_str(),
         }
     }
 

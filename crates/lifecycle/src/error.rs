@@ -20,7 +20,9 @@ pub enum LoadError {
     Directory { path: PathBuf },
     #[error("`{path}` is larger than {limit}, the most that is loaded")]
     TooLarge { path: PathBuf, limit: ByteSize },
-    #[error("`{path}` is not WebAssembly: it starts with {start}\nhint: give a component (`.wasm`), or its text form (`.wat`)")]
+    #[error(
+        "`{path}` is not WebAssembly: it starts with {start}\nhint: give a component (`.wasm`), or a file with its text form (`.wat`)"
+    )]
     NotWasm { path: PathBuf, start: String },
     #[error("`{path}` is not valid WebAssembly text: {error}")]
     Text { path: PathBuf, error: String },

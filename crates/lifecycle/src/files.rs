@@ -49,6 +49,11 @@ pub(crate) fn expand(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
 
 /// The bytes of the component in a file, or of the core module if that is a program; text is assembled.
 pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
+    component(path, assembled(path, read(path)?)?)
+}
+
+/// The bytes of a file as they are, up to the most that is loaded.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     let read_error = |error| LoadError::Read {
         path: path.to_owned(),
         error,
@@ -61,27 +66,32 @@ pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
     file.take(MAX_COMPONENT.bytes() + 1)
         .read_to_end(&mut bytes)
         .map_err(read_error)?;
-    component(path, bytes)
-}
-
-/// The component, or the program, in bytes that are known under a name.
-pub(crate) fn component(path: &Path, mut bytes: Vec<u8>) -> Result<Vec<u8>, LoadError> {
     if bytes.len() as u64 > MAX_COMPONENT.bytes() {
         return Err(LoadError::TooLarge {
             path: path.to_owned(),
             limit: MAX_COMPONENT,
         });
     }
+    Ok(bytes)
+}
+
+/// Bytes that are known under a name; WebAssembly text in its binary form.
+pub(crate) fn assembled(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, LoadError> {
+    if file_kind(&bytes) != FileKind::NotWasm || !looks_like_wat(path, &bytes) {
+        return Ok(bytes);
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let assembled = wat::Parser::new().parse_str(Some(path), &text);
+    assembled.map_err(|error| LoadError::Text {
+        path: path.to_owned(),
+        error: error.to_string(),
+    })
+}
+
+/// Bytes that are known under a name, if they are a component or a program.
+pub(crate) fn component(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, LoadError> {
     if bytes.is_empty() {
         return Err(LoadError::Empty { path: path.to_owned() });
-    }
-    if file_kind(&bytes) == FileKind::NotWasm && looks_like_wat(path, &bytes) {
-        let text = String::from_utf8_lossy(&bytes);
-        let assembled = wat::Parser::new().parse_str(Some(path), &text);
-        bytes = assembled.map_err(|error| LoadError::Text {
-            path: path.to_owned(),
-            error: error.to_string(),
-        })?;
     }
     match file_kind(&bytes) {
         FileKind::Component => Ok(bytes),

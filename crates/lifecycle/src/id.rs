@@ -40,6 +40,12 @@ impl ComponentId {
         })
     }
 
+    /// An id that a person chose, which is refused rather than changed.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let id = Self::from_name(text);
+        if id.0 == text { Ok(id) } else { Err(IdError(text.to_owned())) }
+    }
+
     /// The same id with a number, for a second component of that name.
     pub(crate) fn numbered(&self, number: usize) -> Self {
         Self(format!("{}-{number}", self.0))
@@ -49,6 +55,10 @@ impl ComponentId {
         &self.0
     }
 }
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no id: expected up to {MAX} of `a-z`, `0-9` and `-`, with no `-` at its ends")]
+pub struct IdError(String);
 
 impl From<String> for ComponentId {
     fn from(name: String) -> Self {

@@ -34,7 +34,7 @@ pub use definitions::DefinitionChange;
 pub use docs::{EmbedError, embed_docs};
 pub use error::{ExecuteError, LoadError};
 pub use files::{default_home, write_atomically};
-pub use id::ComponentId;
+pub use id::{ComponentId, IdError};
 pub use manager::{CallOutcome, Config, LifecycleManager, StartError};
 pub use metadata::{Inspection, Interface, Metadata};
 pub use progress::{Event, Progress};

@@ -192,7 +192,11 @@ impl Compiler {
         let compiled = compile()?;
         match cache.keep_code(&name, &compiled.code()?) {
             // The mapped file is shared with other processes and costs no memory of our own.
-            Ok(file) => Ok(self.sandbox.map(&file, kind)?),
+            Ok(file) => match self.sandbox.map(&file, kind) {
+                // Everything in the cache may be deleted at any time, also just now.
+                Err(CodeError::Map(_)) => Ok(compiled),
+                mapped => Ok(mapped?),
+            },
             Err(error) => {
                 tracing::warn!(%error, "compiled code is not kept for the next start");
                 Ok(compiled)

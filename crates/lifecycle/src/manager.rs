@@ -159,6 +159,8 @@ impl LifecycleManager {
         let registry = served.registry(&self.config);
         let is_new = !registry.looks_like(&self.registry());
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
+        // Only now nobody begins a call of what was there before.
+        served.hold();
         if is_new {
             self.changes.send_modify(|count| *count += 1);
         }

@@ -12,9 +12,11 @@ pub enum Event {
     Compiled,
 }
 
+type Told = dyn Fn(&Event) + Send + Sync;
+
 /// Who is told. Nobody, by default.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
+pub struct Progress(Option<Arc<Told>>);
 
 impl Progress {
     pub fn new(told: impl Fn(&Event) + Send + Sync + 'static) -> Self {

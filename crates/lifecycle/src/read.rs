@@ -78,7 +78,7 @@ impl LifecycleManager {
         let offer = self.offer(&id);
         Ok(Inspection {
             path,
-            digest: read.metadata.digest.clone(),
+            digest: read.metadata.digest,
             size: read.metadata.size,
             interface: read.metadata.interface.clone(),
             tools: own_tools(id, read.metadata, &offer, self.config.max_name),
@@ -117,7 +117,7 @@ impl LifecycleManager {
                     id: entry.id,
                     read: Read {
                         metadata: revision.metadata.clone(),
-                        beside: revision.beside.clone(),
+                        beside: revision.beside,
                         warnings: vec![],
                     },
                 })

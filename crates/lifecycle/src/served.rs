@@ -1,7 +1,7 @@
 //! What is served: components that were added, files and directories that were named; and keeping up with their changes.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use command2json::Offer;
 
@@ -46,7 +46,9 @@ pub(crate) struct Served {
     /// The files and directories that were named.
     roots: Vec<PathBuf>,
     files: Vec<Member>,
-    /// Keeps `gc` off the files that may yet have to be read.
+    /// What is served, and what was and still has calls that run or wait.
+    in_use: Vec<Weak<Revision>>,
+    /// Keeps `gc` off their files, which may yet have to be read.
     lease: Option<Lease>,
 }
 
@@ -76,6 +78,7 @@ impl Served {
             added: Vec::new(),
             roots: Vec::new(),
             files: Vec::new(),
+            in_use: Vec::new(),
             lease: None,
         }
     }
@@ -127,46 +130,66 @@ impl Served {
                 revision,
             }));
         }
-        if let Some(lease) = &mut self.lease {
-            let needed = loaded.iter().map(|loaded| &loaded.revision.metadata.digest);
-            if let Err(error) = lease.set(needed) {
-                tracing::warn!(%error, "another process may delete files that are served here");
+        for loaded in &loaded {
+            let revision = Arc::downgrade(&loaded.revision);
+            if !self.in_use.iter().any(|known| known.ptr_eq(&revision)) {
+                self.in_use.push(revision);
             }
         }
+        self.hold();
         Registry::of(loaded, broken, |id| self.offer(config, id), config.max_name)
+    }
+
+    /// Says which files are needed from now on.
+    pub(crate) fn hold(&mut self) {
+        self.in_use.retain(|revision| revision.strong_count() > 0);
+        let Some(lease) = &mut self.lease else { return };
+        let in_use: Vec<Arc<Revision>> = self.in_use.iter().filter_map(Weak::upgrade).collect();
+        if let Err(error) = lease.set(in_use.iter().map(|revision| &revision.metadata.digest)) {
+            tracing::warn!(%error, "another process may delete files that are served here");
+        }
     }
 }
 
 impl LifecycleManager {
     /// Serves components that were added. One that cannot be served hides no other: it is listed as broken.
     pub fn serve_added(&self, selection: Selection) -> Result<(), StoreError> {
-        let store = self.store()?;
-        let index = store.index()?;
-        if let Selection::Only(ids) = &selection {
-            for id in ids {
-                index.known(id)?;
+        self.select(|index, _| {
+            if let Selection::Only(ids) = &selection {
+                for id in ids {
+                    index.known(id)?;
+                }
             }
-        }
-        self.change(|served| {
-            served.selection = selection;
-            served.added = self.added(&store, &index, served);
-        });
-        Ok(())
+            Ok(selection)
+        })
     }
 
     /// Serves one more of the components that were added.
     pub(crate) fn serve_also(&self, id: &ComponentId) -> Result<(), StoreError> {
-        let selection = match self.served().selection.clone() {
-            Selection::None => Selection::Only(vec![id.clone()]),
-            Selection::Only(mut ids) => {
-                if !ids.contains(id) {
-                    ids.push(id.clone());
-                }
-                Selection::Only(ids)
+        self.select(|index, selection| {
+            index.known(id)?;
+            // Others that were chosen may have been removed since.
+            let mut ids = match selection {
+                Selection::All => return Ok(Selection::All),
+                Selection::None => vec![],
+                Selection::Only(ids) => ids.clone(),
+            };
+            if !ids.contains(id) {
+                ids.push(id.clone());
             }
-            Selection::All => Selection::All,
-        };
-        self.serve_added(selection)
+            Ok(Selection::Only(ids))
+        })
+    }
+
+    fn select(&self, select: impl FnOnce(&Index, &Selection) -> Result<Selection, StoreError>) -> Result<(), StoreError> {
+        let store = self.store()?;
+        self.change(|served| {
+            // Read while nothing else changes: an older index must not replace a newer one, nor one choice another.
+            let index = store.index()?;
+            served.selection = select(&index, &served.selection)?;
+            served.added = self.added(&store, &index, served);
+            Ok(())
+        })
     }
 
     /// Serves the component in a file, or those in a directory. A file that was named must load; of those in a directory one must,
@@ -205,6 +228,12 @@ impl LifecycleManager {
                 }
             }
         });
+        // Whether anything of a program is offered is known only now.
+        let origin = Origin::File(absolute(path));
+        if self.registry().broken().iter().any(|broken| broken.origin == origin) {
+            self.change(|served| served.files.retain(|member| member.origin != origin));
+            return Err(LoadError::NoCommands { path: path.to_owned() });
+        }
         Ok(problems)
     }
 
@@ -213,11 +242,10 @@ impl LifecycleManager {
         self.serve_path(path)?;
         let origin = Origin::File(absolute(path));
         let registry = self.registry();
-        if let Some(loaded) = registry.components().iter().find(|loaded| loaded.origin == origin) {
-            return Ok(loaded.id.clone());
-        }
-        self.change(|served| served.files.retain(|member| member.origin != origin));
-        Err(LoadError::NoCommands { path: path.to_owned() })
+        let loaded = registry.components().iter().find(|loaded| loaded.origin == origin);
+        loaded
+            .map(|loaded| loaded.id.clone())
+            .ok_or_else(|| LoadError::NoCommands { path: path.to_owned() })
     }
 
     /// Offers the tools that metadata describes. No code is needed for that.
@@ -252,6 +280,7 @@ impl LifecycleManager {
             }
             served.added.retain(|member| member.origin != loaded.origin);
             served.files.retain(|member| member.origin != loaded.origin);
+            served.roots.retain(|root| loaded.origin != Origin::File(root.clone()));
         });
         true
     }
@@ -262,7 +291,15 @@ impl LifecycleManager {
         let registry = self.registry();
         let digests = registry.components().iter().map(|loaded| &loaded.revision.metadata.digest);
         match store.lease(digests) {
-            Ok(lease) => self.change(|served| served.lease = Some(lease)),
+            Ok(lease) => {
+                self.change(|served| served.lease = Some(lease));
+                // What was replaced before the lease was taken may be gone already.
+                if self.served().selection != Selection::None
+                    && let Err(error) = self.select(|_, selection| Ok(selection.clone()))
+                {
+                    tracing::warn!("{error}");
+                }
+            }
             // Where nothing can be written, nothing can be deleted either.
             Err(error) => tracing::info!(%error, "no lease on the store"),
         }

@@ -43,7 +43,7 @@ impl Default for ClientOptions {
             stall_timeout: HALF_A_MINUTE,
             total_timeout: Timeout::from_millis(const { NonZeroU64::new(600_000).unwrap() }),
             max_size: ByteSize::from_mib(512),
-            max_retries: 4,
+            max_retries: 2,
         }
     }
 }
@@ -143,6 +143,7 @@ mod tests {
             component: None,
             author: None,
             created: std::time::SystemTime::UNIX_EPOCH,
+            title: "x.wasm".to_owned(),
             annotations: std::collections::BTreeMap::new(),
         };
         is_task(client.push(&reference, Vec::new(), &about));

@@ -117,7 +117,11 @@ async fn attempt(
     while fits {
         let received = partial.bytes.len() as u64;
         progress(Progress { received, total });
-        match (answer.chunk().await?, total) {
+        let chunk = match (answer.chunk().await, total) {
+            (Err(FetchError::Broken { .. }), Some(_)) => None,
+            (chunk, _) => chunk?,
+        };
+        match (chunk, total) {
             (Some(chunk), _) => {
                 partial.bytes.extend_from_slice(&chunk);
                 fits = partial.bytes.len() as u64 <= total.unwrap_or(limit);

@@ -201,6 +201,8 @@ pub struct Published {
     pub component: Option<Interfaces>,
     pub author: Option<String>,
     pub created: SystemTime,
+    /// The name under which other clients write it to a file.
+    pub title: String,
     /// For the manifest, as `org.opencontainers.image.description`.
     pub annotations: BTreeMap<String, String>,
 }
@@ -240,7 +242,10 @@ pub(crate) fn written(wasm: &[u8], about: &Published) -> serde_json::Result<(Vec
         schema_version: 2,
         media_type: Some(MANIFEST.to_owned()),
         config: Some(Descriptor::of(WASM_CONFIG, &config)),
-        layers: vec![Descriptor::of(WASM, wasm)],
+        layers: vec![Descriptor {
+            annotations: Some(BTreeMap::from([(TITLE.to_owned(), about.title.clone())])),
+            ..Descriptor::of(WASM, wasm)
+        }],
         manifests: Vec::new(),
         annotations: Some(about.annotations.clone()).filter(|annotations| !annotations.is_empty()),
     })?;

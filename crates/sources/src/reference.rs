@@ -48,7 +48,7 @@ impl OciReference {
     }
 
     /// The last part of the repository.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.repository.rsplit('/').next().unwrap_or_default()
     }
 

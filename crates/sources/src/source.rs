@@ -42,10 +42,7 @@ impl Source {
     /// never empty, and otherwise it is what somebody wrote: neither safe as a path nor unique.
     pub fn suggested_name(&self) -> String {
         let name = match self {
-            Self::File(path) => {
-                let stem = if is_wasm(path) { path.file_stem() } else { path.file_name() };
-                stem.unwrap_or_default().to_string_lossy().into_owned()
-            }
+            Self::File(path) => without_wasm(path),
             Self::Https(url) => url.file_name(),
             Self::Oci(reference) => reference.name().to_owned(),
         };
@@ -53,9 +50,31 @@ impl Source {
     }
 }
 
-fn is_wasm(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| ["wasm", "wat"].iter().any(|known| extension.eq_ignore_ascii_case(known)))
+/// The name of a file without the endings of WebAssembly.
+fn without_wasm(path: &Path) -> String {
+    let endings = ["wasm", "wat"];
+    let is_wasm = path
+        .extension()
+        .is_some_and(|extension| endings.iter().any(|ending| extension.eq_ignore_ascii_case(ending)));
+    let name = if is_wasm { path.file_stem() } else { path.file_name() };
+    name.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+impl Source {
+    /// A file, if its path can be written down and read again.
+    pub fn file(path: &Path) -> Result<Self, SourceError> {
+        let text = path.to_str().ok_or_else(|| SourceError::NotText(path.to_owned()))?;
+        refuse_control_characters(text)?;
+        Ok(Self::File(path.to_owned()))
+    }
+
+    /// For people: the query of a URL is left out, because it may carry a secret.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Https(url) => url.shown(),
+            other => other.to_string(),
+        }
+    }
 }
 
 impl FromStr for Source {
@@ -164,7 +183,7 @@ impl HttpsUrl {
         shown(&self.0)
     }
 
-    /// The last part of the path, decoded and without `.wasm`; the host where there is no path.
+    /// The last part of the path, decoded and without its ending; the host where there is no path.
     fn file_name(&self) -> String {
         let last = self
             .0
@@ -173,7 +192,7 @@ impl HttpsUrl {
         match last {
             Some(last) => {
                 let last = percent_decode_str(last).decode_utf8_lossy();
-                last.strip_suffix(".wasm").unwrap_or(&last).to_owned()
+                without_wasm(Path::new(&*last))
             }
             None => self.0.host_str().unwrap_or_default().to_owned(),
         }
@@ -221,6 +240,8 @@ impl fmt::Display for HttpsUrl {
 /// Why a text names no source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
+    #[error("the path `{}` is no text\nhint: rename the file", .0.display())]
+    NotText(PathBuf),
     #[error("the source is empty\nhint: give a path, `https://…` or `oci://REGISTRY/REPOSITORY:TAG`")]
     Empty,
     #[error("the source has a control character, {0:?}\nhint: it may have come with a copied text; type it anew")]

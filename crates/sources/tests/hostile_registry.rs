@@ -232,6 +232,7 @@ async fn push(client: &Client, registry: &Server) -> Result<(), FetchError> {
         component: None,
         author: None,
         created: SystemTime::UNIX_EPOCH,
+        title: "tool.wasm".to_owned(),
         annotations: BTreeMap::new(),
     };
     client.push(&reference(registry), WASM.to_vec(), &about).await?;

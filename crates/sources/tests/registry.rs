@@ -526,6 +526,7 @@ fn published(component: Option<Interfaces>) -> Published {
         component,
         author: None,
         created: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000),
+        title: "tool.wasm".to_owned(),
         annotations: BTreeMap::new(),
     }
 }

@@ -51,7 +51,11 @@ pub(super) fn leased(home: &Path) -> io::Result<BTreeSet<Digest>> {
         let path = entry?.path();
         let Ok(mut file) = File::open(&path) else { continue };
         if file.try_lock().is_ok() {
-            fs::remove_file(&path)?;
+            // Its process may have deleted it itself just now.
+            fs::remove_file(&path).or_else(|error| match error.kind() {
+                io::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            })?;
             continue;
         }
         let mut text = String::new();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::index::{Index, IndexProblem};
@@ -48,9 +49,15 @@ impl Store {
         let mut collected = Collected::default();
         for path in self.unused(&index)? {
             let size = fs::metadata(&path).map_or(0, |metadata| metadata.len());
-            fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
-            collected.files += 1;
-            collected.bytes += size;
+            match fs::remove_file(&path) {
+                Ok(()) => {
+                    collected.files += 1;
+                    collected.bytes += size;
+                }
+                // The cache is written without the lock: a temporary file may have got its name, and who compiled may be done.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(io_error(&path, error)),
+            }
         }
         Ok(collected)
     }
