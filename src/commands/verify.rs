@@ -37,10 +37,11 @@ impl Verify {
         output::line(&format!("{components} components, {files} files checked: {summary}"))?;
         if unused.files > 0 {
             let size = output::size(unused.bytes);
-            output::note(&format!(
-                "{} files ({size}) are used by nothing; `host gc` frees them",
-                unused.files
-            ));
+            let files = match unused.files {
+                1 => "one file".to_owned(),
+                files => format!("{files} files"),
+            };
+            output::note(&format!("room for `host gc` to free: {size} in {files}"));
         }
         if wrong > 0 {
             output::note("hint: `host verify --repair` deletes what can be made again; `host update ID` fetches a component anew");

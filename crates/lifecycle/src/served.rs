@@ -199,7 +199,8 @@ impl LifecycleManager {
         let mut problems = Vec::new();
         let mut members = Vec::new();
         for file in &found {
-            let state = match self.load_file(file, None) {
+            let old = Member::revision_of(&self.served().files, &absolute(file)).cloned();
+            let state = match self.load_file(file, old.as_ref()) {
                 Ok(revision) => Ok(revision),
                 Err(error) if file == path => return Err(error),
                 Err(error) => {
@@ -220,7 +221,10 @@ impl LifecycleManager {
             });
         }
         self.change(|served| {
-            served.roots.push(absolute(path));
+            let root = absolute(path);
+            if !served.roots.contains(&root) {
+                served.roots.push(root);
+            }
             for member in members {
                 match served.files.iter_mut().find(|known| known.origin == member.origin) {
                     Some(known) => *known = member,

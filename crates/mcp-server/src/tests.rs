@@ -310,35 +310,3 @@ async fn nothing_is_left_of_a_session() {
     drop(server);
     assert_eq!(Arc::strong_count(&manager), 1);
 }
-
-#[tokio::test]
-async fn an_agent_loads_and_unloads() {
-    let manager = manager();
-    let mut client = Client::initialized(Server::with_admin(Arc::clone(&manager))).await;
-    assert_eq!(client.tool_names().await, lifecycle::RESERVED_NAMES);
-    let path = test_guests::path("documented").unwrap();
-    let arguments = json!({"source": path});
-    client
-        .start("tools/call", json!({"name": "load_component", "arguments": arguments}))
-        .await;
-    // In either order: the one is about the list, the other about the call.
-    let (one, other) = (client.receive().await, client.receive().await);
-    let (told, answer) = if one["method"] == CHANGED {
-        (one, other)
-    } else {
-        (other, one)
-    };
-    assert_eq!(told["method"], CHANGED);
-    let result = &answer["result"];
-    assert_eq!(result["structuredContent"]["result"]["outcome"], "added", "{answer}");
-    let text = result["content"][0]["text"].as_str().unwrap();
-    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), result["structuredContent"]);
-    assert_eq!(client.tool_names().await.len(), 7 + 6);
-
-    let unknown = json!({"name": "unload_component", "arguments": {"id": "no-such"}});
-    let result = client.request("tools/call", unknown).await;
-    assert_eq!(result["isError"], true);
-    let text = result["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("`no-such`") && text.contains("\nhint: "), "{text}");
-    client.assert_hears_nothing().await;
-}

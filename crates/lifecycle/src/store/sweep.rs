@@ -82,9 +82,7 @@ impl Store {
         for path in self.files("cache")? {
             // Another version of this program may keep other files here, and makes them again.
             let used = CacheFile::parse(&path).is_some_and(|file| match file {
-                CacheFile::Code { digest, .. } => components.contains(&digest),
-                // That of added components is beside them.
-                CacheFile::Metadata { digest } => leased.contains(&digest),
+                CacheFile::Code { digest, .. } | CacheFile::Metadata { digest } => components.contains(&digest),
             });
             if !used {
                 unused.push(path);
