@@ -163,6 +163,7 @@ impl GrantOptions {
 
 /// What a call may use up.
 #[derive(Args)]
+#[command(next_help_heading = "Limits")]
 pub(crate) struct LimitOptions {
     /// Time for one call, as in `500ms`, `30s`, `2m`
     #[arg(long, value_name = "TIME", default_value_t = Limits::default().timeout)]
@@ -203,6 +204,8 @@ impl LoadOptions {
             wit: self.wit.clone(),
             grants: Arc::new(grants),
             offer: self.offer.offer(),
+            // For agents that load; on the command line of `serve` there is no option for it.
+            network: client_options(&[]),
             progress: progress::on_terminal(),
             ..Config::default()
         };
@@ -275,7 +278,10 @@ impl ComponentName {
         if is_wasm || path.components().count() != 1 || text.contains(['/', '\\']) {
             return Ok(file);
         }
-        let id = ComponentId::from(text.into_owned());
+        // `.` and the like are no ids.
+        let Ok(id) = ComponentId::parse(&text) else {
+            return Ok(file);
+        };
         match manager.store().and_then(|store| store.entry(&id)) {
             Ok(entry) => Ok(Place::Added(entry.id)),
             Err(_) if path.exists() => Ok(file),
@@ -297,20 +303,22 @@ pub(crate) struct NetworkOptions {
 
 impl NetworkOptions {
     /// A manager that can fetch, and serves nothing.
-    pub(crate) fn manager(&self, wit: Option<PathBuf>) -> anyhow::Result<Arc<LifecycleManager>> {
-        let from_environment = std::env::var_os("HOST_CA_FILE")
-            .filter(|file| !file.is_empty())
-            .map(PathBuf::from);
+    pub(crate) fn manager(&self) -> anyhow::Result<Arc<LifecycleManager>> {
         let config = Config {
-            network: ClientOptions {
-                ca_files: self.ca_file.iter().cloned().chain(from_environment).collect(),
-                ..ClientOptions::default()
-            },
-            wit,
+            network: client_options(&self.ca_file),
             progress: progress::on_terminal(),
             ..Config::default()
         };
         Ok(Arc::new(LifecycleManager::new(config)?))
+    }
+}
+
+/// How sources are reached: trusting these authorities, and the one that HOST_CA_FILE names.
+fn client_options(ca_files: &[PathBuf]) -> ClientOptions {
+    let from_environment = std::env::var_os("HOST_CA_FILE").filter(|file| !file.is_empty());
+    ClientOptions {
+        ca_files: ca_files.iter().cloned().chain(from_environment.map(PathBuf::from)).collect(),
+        ..ClientOptions::default()
     }
 }
 

@@ -109,7 +109,7 @@ fn change(home: &Home, random: &mut Random, component: usize, before: Option<u64
         }
         // What is there already is not added again, and what is not there is not updated or removed.
         (0..2, Some(_)) => (&["add", path], before),
-        (5..8 | 2..5, Some(_)) => {
+        (2..8, Some(_)) => {
             write();
             (&["update", &name, "--accept-changes"], Some(version))
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use clap::Args;
-use lifecycle::{Added, Candidate, ComponentId, LifecycleManager};
+use lifecycle::{Added, Candidate, ComponentId, LifecycleManager, Wanted};
 use policy::Grants;
 use sources::{Digest, Source};
 
@@ -38,7 +38,7 @@ pub(crate) struct Add {
 impl Add {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let grants = self.grants.grants()?;
-        let manager = self.network.manager(self.wit)?;
+        let manager = self.network.manager()?;
         manager.store()?;
         let sources = manager.sources(&self.source)?;
         if sources.len() > 1 && (self.name.is_some() || self.sha256.is_some()) {
@@ -48,12 +48,18 @@ impl Add {
                 sources.len()
             );
         }
+        let wanted = Wanted {
+            name: self.name,
+            sha256: self.sha256,
+            wit: self.wit.map(std::path::absolute).transpose()?,
+            ..Wanted::default()
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut failed = 0;
         let count = sources.len();
         for source in sources {
             let added = match source {
-                Ok(source) => runtime.block_on(add(&manager, &source, self.name.clone(), self.sha256, &grants)),
+                Ok(source) => runtime.block_on(add(&manager, &source, wanted.clone(), &grants)),
                 Err(error) => Err(error.into()),
             };
             match added {
@@ -73,14 +79,8 @@ impl Add {
     }
 }
 
-async fn add(
-    manager: &Arc<LifecycleManager>,
-    source: &Source,
-    name: Option<ComponentId>,
-    sha256: Option<Digest>,
-    grants: &Grants,
-) -> anyhow::Result<()> {
-    let candidate = manager.fetch(source, name, sha256).await?;
+async fn add(manager: &Arc<LifecycleManager>, source: &Source, wanted: Wanted, grants: &Grants) -> anyhow::Result<()> {
+    let candidate = manager.fetch(source, wanted).await?;
     let added = manager.add(&candidate, grants)?;
     let Candidate { id, digest, .. } = &candidate;
     let done = match added {

@@ -15,6 +15,7 @@ use crate::{options, output};
 #[derive(Args)]
 pub(crate) struct Info {
     /// Its id: `host list` shows all
+    #[arg(value_parser = ComponentId::parse)]
     id: ComponentId,
     /// Print JSON
     #[arg(long)]

@@ -31,7 +31,7 @@ impl Push {
                 self.to
             );
         };
-        let manager = self.network.manager(None)?;
+        let manager = self.network.manager()?;
         let place = self.component.find(&manager)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let pushed = runtime.block_on(manager.push(&place, reference))?;

@@ -1,5 +1,6 @@
 //! `host remove`: take components out.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -10,13 +11,17 @@ use crate::{options, output};
 /// Remove components that were added, and what they were granted
 #[derive(Args)]
 pub(crate) struct Remove {
-    #[arg(required = true)]
+    /// Their ids: `host list` shows all
+    #[arg(required = true, value_parser = ComponentId::parse)]
     ids: Vec<ComponentId>,
 }
 
 impl Remove {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        for entry in options::store_manager()?.store()?.remove(&self.ids)? {
+        // One that is named twice is removed once.
+        let ids: BTreeSet<ComponentId> = self.ids.into_iter().collect();
+        let ids: Vec<ComponentId> = ids.into_iter().collect();
+        for entry in options::store_manager()?.store()?.remove(&ids)? {
             output::line(&format!("removed `{}`", entry.id))?;
         }
         output::note("hint: `host gc` frees the room that they took");

@@ -35,7 +35,6 @@ impl Serve {
             self.load
                 .load(&self.components, self.limits.limits(), self.grants.grants()?)?,
         );
-        manager.hold_files();
         if manager.tools().is_empty() {
             output::note("warning: there is no tool to serve\nhint: `host add SOURCE`, or name a file");
         }
@@ -47,6 +46,9 @@ impl Serve {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let watch = self.watch.then(|| manager.watch()).transpose()?;
         let served = runtime.block_on(async {
+            let holding = Arc::clone(&manager);
+            // Another process may have the store to itself for a while, and nobody should wait for that.
+            tokio::task::spawn_blocking(move || holding.hold_files());
             tokio::spawn(async move { manager.compile_ahead().await });
             if let Some(watch) = watch {
                 tokio::spawn(watch.run());

@@ -15,7 +15,8 @@ use crate::output;
 /// consent.
 #[derive(Args)]
 pub(crate) struct Update {
-    /// Which; all, if none is named
+    /// Their ids; all, if none is named
+    #[arg(value_name = "ID", value_parser = ComponentId::parse)]
     ids: Vec<ComponentId>,
     /// Accept changed tools without being asked
     #[arg(long)]
@@ -35,7 +36,7 @@ enum Outcome {
 
 impl Update {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let manager = self.network.manager(None)?;
+        let manager = self.network.manager()?;
         let index = manager.store()?.index()?;
         let ids: Vec<ComponentId> = match self.ids.as_slice() {
             [] => index.entries.iter().map(|entry| entry.id.clone()).collect(),
@@ -86,10 +87,10 @@ impl Update {
         for note in &new.after.notes {
             output::note(&format!("note: {note}"));
         }
-        let accepted = new.changes.is_empty() || self.accept_changes || output::confirm("Accept these tools?")?;
+        let accepted = new.changes.is_empty() || self.accept_changes || output::confirm("Accept that?")?;
         if !accepted {
             output::note(&format!(
-                "`{id}` was not updated: its tools change\nhint: `host update {id} --accept-changes` accepts that"
+                "`{id}` was not updated: what agents see of it changes\nhint: `host update {id} --accept-changes` accepts that"
             ));
             return Ok(Outcome::NotAccepted);
         }
@@ -98,8 +99,7 @@ impl Update {
         if entry.grants.is_empty() && !new.before.grants.is_empty() {
             output::note(&format!(
                 "`{id}` has new bytes, and has lost what was granted to the old ones\n\
-                 hint: `host add {} --name {id}` with the grants gives them again",
-                entry.source.shown()
+                 hint: `host add SOURCE --name {id}` with the grants gives them again"
             ));
         }
         Ok(Outcome::Done)
@@ -126,9 +126,9 @@ fn summary(new: &NewRevision) -> String {
             new.after.digest
         )
     };
-    match new.changes.len() {
-        0 => format!("{bytes}\n  its tools stay the same"),
-        1 => format!("{bytes}\n  one tool changes:"),
-        count => format!("{bytes}\n  {count} tools change:"),
+    if new.changes.is_empty() {
+        format!("{bytes}\n  what agents see of it stays the same")
+    } else {
+        format!("{bytes}\n  what agents see of it changes:")
     }
 }

@@ -34,7 +34,7 @@ impl Verify {
             1 => "one file is not as it was written".to_owned(),
             wrong => format!("{wrong} files are not as they were written"),
         };
-        output::line(&format!("{components} components, {files} files checked: {summary}"))?;
+        output::line(&format!("components: {components}, files checked: {files}; {summary}"))?;
         if unused.files > 0 {
             let size = output::size(unused.bytes);
             let files = match unused.files {

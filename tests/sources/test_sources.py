@@ -603,7 +603,7 @@ def new_bytes_with_the_same_tools_are_taken(host, published):
     host.expect_answers("x", 1)
     host.refuses("add", x.url, *x.options, says=["hint: `host update x`"])
     ran = host.does("update", "x", *x.options)
-    ran.expect_says("its tools stay the same", "updated `x`", hex_digest(number(1)), hex_digest(number(2)))
+    ran.expect_says("what agents see of it stays the same", "updated `x`", hex_digest(number(1)), hex_digest(number(2)))
     host.expect_has(x=number(2))
     host.expect_answers("x", 2)
     expect(host.info("x")["updatedAt"], "it does not say when it was updated")

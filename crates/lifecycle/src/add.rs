@@ -57,6 +57,12 @@ pub enum AddError {
         "`{id}` is other than what was added, and a change has to be accepted by a person\nhint: `host update {id}` shows what changed"
     )]
     Changed { id: ComponentId },
+    #[error(
+        "`{id}` has another directory at `{guest}` already\nhint: give this one another path with `DIR:GUEST`, or remove `{id}` first"
+    )]
+    Grant { id: ComponentId, guest: String },
+    #[error("the host stopped")]
+    Stopped,
     #[error("`{id}` was changed by another process meanwhile\nhint: do it again")]
     ChangedMeanwhile { id: ComponentId },
 }
@@ -73,7 +79,21 @@ pub struct Candidate {
     metadata: Metadata,
     described: bool,
     manifest: Option<String>,
-    pinned: bool,
+    pub(crate) pinned: bool,
+    wit: Option<PathBuf>,
+}
+
+/// What a component is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Its id, instead of one made from the source.
+    pub name: Option<ComponentId>,
+    /// The digest of what the source gives.
+    pub sha256: Option<Digest>,
+    /// The digest of the component itself, where that is known already.
+    pub pin: Option<Digest>,
+    /// WIT with docs for it, in place of what lies beside it.
+    pub wit: Option<PathBuf>,
 }
 
 /// What adding did.
@@ -120,29 +140,17 @@ impl LifecycleManager {
         match text.parse()? {
             Source::File(path) => {
                 let files = files::expand(&path)?;
-                Ok(files.iter().map(|file| Source::file(&absolute(file))).collect())
+                Ok(files.iter().map(|file| Source::file(&in_real_folder(file))).collect())
             }
             other => Ok(vec![Ok(other)]),
         }
     }
 
     /// Fetches a component, and finds out what it offers. Nothing is changed but caches.
-    pub async fn fetch(
-        self: &Arc<Self>,
-        source: &Source,
-        name: Option<ComponentId>,
-        sha256: Option<Digest>,
-    ) -> Result<Candidate, AddError> {
+    pub async fn fetch(self: &Arc<Self>, source: &Source, wanted: Wanted) -> Result<Candidate, AddError> {
         let fetched = self.fetch_bytes(source).await?;
         let (manager, source) = (Arc::clone(self), source.clone());
-        let understanding = tokio::task::spawn_blocking(move || manager.understand(source, fetched, name, sha256));
-        understanding
-            .await
-            .map_err(|_| ExecuteError::Stopped)
-            .map_err(|error| AddError::Compile {
-                file: "it".to_owned(),
-                error,
-            })?
+        off_thread(move || manager.understand(source, fetched, wanted)).await
     }
 
     async fn fetch_bytes(&self, source: &Source) -> Result<Fetched, AddError> {
@@ -153,11 +161,15 @@ impl LifecycleManager {
             });
         };
         let fetched = match source {
-            Source::File(path) => Fetched {
-                bytes: files::read(path)?,
-                manifest: None,
-                layers: vec![],
-            },
+            Source::File(path) => {
+                let path = path.clone();
+                Fetched {
+                    // A file may be slow, and what is none may never end.
+                    bytes: off_thread(move || Ok(files::read_regular(&path)?)).await?,
+                    manifest: None,
+                    layers: vec![],
+                }
+            }
             Source::Https(url) => {
                 let store = self.store()?;
                 let mut partial = store.download(url);
@@ -191,16 +203,10 @@ impl LifecycleManager {
     }
 
     /// Reads the bytes, checks that they can be served, and compiles them.
-    fn understand(
-        &self,
-        source: Source,
-        fetched: Fetched,
-        name: Option<ComponentId>,
-        sha256: Option<Digest>,
-    ) -> Result<Candidate, AddError> {
+    fn understand(&self, source: Source, fetched: Fetched, wanted: Wanted) -> Result<Candidate, AddError> {
         let file = file_name(&source);
         // Before anything looks into them.
-        if let Some(expected) = sha256 {
+        if let Some(expected) = wanted.sha256 {
             check_digest(&source, expected, Digest::of(&fetched.bytes))?;
         }
         let is_file = matches!(source, Source::File(_));
@@ -212,9 +218,10 @@ impl LifecycleManager {
             },
         };
         let beside = match &source {
-            Source::File(path) => self.beside(path),
+            Source::File(path) => Beside::of(path, wanted.wit.as_deref()),
             // Who publishes a component has to put its docs into it.
-            _ => Beside::default(),
+            _ if wanted.wit.is_none() => Beside::default(),
+            _ => Beside::of(Path::new(""), wanted.wit.as_deref()),
         };
         let bytes = match is_file {
             true => files::assembled(&file, fetched.bytes),
@@ -222,6 +229,9 @@ impl LifecycleManager {
             false => Ok(fetched.bytes),
         };
         let bytes = bytes.and_then(|bytes| files::component(&file, bytes)).map_err(failed)?;
+        if let Some(expected) = wanted.pin {
+            check_digest(&source, expected, Digest::of(&bytes))?;
+        }
         let read = self.read(&file, &bytes, &beside).map_err(failed)?;
         check(&file, &read.metadata.interface).map_err(failed)?;
         let kind = read.metadata.interface.code_kind();
@@ -234,9 +244,9 @@ impl LifecycleManager {
             })?;
         let mut notes = read.warnings;
         notes.extend(fetched.layers.iter().map(note));
-        let pinned = sha256.is_some() || matches!(&source, Source::Oci(reference) if reference.digest().is_some());
+        let pinned = wanted.sha256.is_some() || matches!(&source, Source::Oci(reference) if reference.digest().is_some());
         Ok(Candidate {
-            id: name.unwrap_or_else(|| ComponentId::from(source.suggested_name())),
+            id: wanted.name.unwrap_or_else(|| ComponentId::from(source.suggested_name())),
             source,
             digest,
             notes,
@@ -245,6 +255,7 @@ impl LifecycleManager {
             described: !beside.is_empty(),
             manifest: fetched.manifest,
             pinned,
+            wit: wanted.wit,
         })
     }
 
@@ -261,6 +272,12 @@ impl LifecycleManager {
                 }
                 if entry.digest != candidate.digest || entry.metadata != Digest::of(&candidate.metadata.to_json()) {
                     return Err(AddError::Changed { id: entry.id.clone() });
+                }
+                if let Some(guest) = entry.grants.contradiction(grants) {
+                    return Err(AddError::Grant {
+                        id: entry.id.clone(),
+                        guest,
+                    });
                 }
                 let before = entry.clone();
                 entry.grants = before.grants.clone().and(grants);
@@ -333,10 +350,13 @@ impl LifecycleManager {
         {
             return Ok(Update::Unchanged);
         }
-        let after = self.fetch(&entry.source, Some(entry.id.clone()), None).await?;
-        if entry.pinned {
-            check_digest(&entry.source, entry.digest, after.digest)?;
-        }
+        let wanted = Wanted {
+            name: Some(entry.id.clone()),
+            sha256: None,
+            pin: entry.pinned.then_some(entry.digest),
+            wit: entry.wit.clone(),
+        };
+        let after = self.fetch(&entry.source, wanted).await?;
         if after.digest == entry.digest && Digest::of(&after.metadata.to_json()) == entry.metadata {
             // There may be another manifest for the same bytes, or files to be mended.
             store.change(|index| {
@@ -349,8 +369,10 @@ impl LifecycleManager {
             return Ok(if intact { Update::Unchanged } else { Update::Mended });
         }
         let known = store.metadata(&entry.metadata).as_deref().and_then(Metadata::parse);
+        let about = known.as_ref().and_then(|metadata| metadata.interface.about());
         let before = known.map(|metadata| definitions(id, metadata)).unwrap_or_default();
-        let changes = changes(&before, &definitions(id, after.metadata.clone()));
+        let mut changes = changes(&before, &definitions(id, after.metadata.clone()));
+        changes.extend(DefinitionChange::of_about(about, after.metadata.interface.about()));
         Ok(Update::New(Box::new(NewRevision {
             before: entry,
             after,
@@ -394,6 +416,7 @@ impl Candidate {
             size: self.bytes.len() as u64,
             metadata: store.keep_metadata(&self.metadata.to_json())?,
             described: self.described,
+            wit: self.wit.clone(),
             manifest: self.manifest.clone(),
             pinned: self.pinned,
             added_at: String::new(),
@@ -457,8 +480,18 @@ pub(crate) fn file_name(source: &Source) -> PathBuf {
     }
 }
 
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+/// The file under the real path of its folder, so that one file is one source. A link keeps its name: it may lead elsewhere later.
+fn in_real_folder(file: &Path) -> PathBuf {
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    match (file.parent().and_then(|folder| folder.canonicalize().ok()), file.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => file,
+    }
+}
+
+/// Runs what may block, off the async threads.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T, AddError> + Send + 'static) -> Result<T, AddError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| AddError::Stopped)?
 }
 
 fn now() -> String {

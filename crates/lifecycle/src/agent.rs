@@ -7,12 +7,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use policy::{Directory, DirectoryGrant};
+use policy::{Directory, DirectoryGrant, Grants};
 use sources::Source;
-use wildmatch::WildMatch;
 
-use crate::add::{AddError, Added};
-use crate::error::ExecuteError;
+use crate::add::{AddError, Added, Wanted};
 use crate::id::{ComponentId, IdError};
 use crate::loaded::Origin;
 use crate::manager::LifecycleManager;
@@ -20,7 +18,7 @@ use crate::report::{
     ComponentList, ComponentReport, GrantReport, LoadOutcome, LoadReport, Permission, PolicyReport, Status, UnloadOutcome,
     UnloadReport,
 };
-use crate::store::{Entry, Store, StoreError};
+use crate::store::{Entry, Index, StoreError};
 use sources::Digest;
 
 /// Why the host did not do what the agent asked for.
@@ -45,6 +43,8 @@ pub enum AdminError {
          hint: the person who runs this host can list it in `host.toml`, under `[agent]`, as in `directories = [\"{asked}\"]`"
     )]
     Directory { asked: String },
+    #[error("`{asked}` is no component or program that can be served")]
+    NoComponent { asked: String },
     #[error("the directory `{asked}` cannot be granted: {problem}")]
     NoDirectory { asked: String, problem: String },
     #[error("`{id}` has no such grant\nhint: `get_policy` shows those that it has")]
@@ -60,25 +60,39 @@ pub enum AdminError {
 }
 
 impl LifecycleManager {
-    /// Adds a component and serves it.
+    /// Adds a component and serves it. What is there already is never changed.
     pub async fn agent_load(
         self: &Arc<Self>,
-        source: &str,
+        text: &str,
         name: Option<&str>,
         sha256: Option<&str>,
     ) -> Result<LoadReport, AdminError> {
-        let source = self.allowed_source(source)?;
-        let name = name.map(ComponentId::parse).transpose()?;
-        let sha256 = sha256.map(Digest::from_person).transpose()?;
-        let candidate = self.fetch(&source, name, sha256).await?;
+        let source = self.allowed_source(text)?;
+        let wanted = Wanted {
+            name: name.map(ComponentId::parse).transpose()?,
+            sha256: sha256.map(Digest::from_person).transpose()?,
+            ..Wanted::default()
+        };
+        let _loading = self.loading.lock().await;
+        let mut candidate = self.fetch(&source, wanted).await.map_err(|error| match error {
+            // Why it is none would tell what is in the file.
+            AddError::Load(_) => AdminError::NoComponent { asked: text.to_owned() },
+            other => other.into(),
+        })?;
         self.blocking(move |manager| {
-            let outcome = match manager.add(&candidate, &policy::Grants::default())? {
+            let id = candidate.id.clone();
+            let is_file = |origin: &Origin| matches!(origin, Origin::File(_));
+            if manager.origin(&id).is_some_and(|origin| is_file(&origin)) {
+                return Err(AdminError::NotAdded { id });
+            }
+            candidate.pinned &= manager.store()?.entry(&id).is_err();
+            let outcome = match manager.add(&candidate, &Grants::default())? {
                 Added::New => LoadOutcome::Added,
                 Added::Unchanged | Added::Changed => LoadOutcome::Unchanged,
             };
-            manager.serve_also(&candidate.id)?;
+            manager.serve_also(&id)?;
             Ok(LoadReport {
-                component: manager.report(&candidate.id)?,
+                component: manager.report(&id)?,
                 outcome,
                 notes: candidate.notes,
             })
@@ -90,10 +104,10 @@ impl LifecycleManager {
     pub async fn agent_unload(self: &Arc<Self>, id: &ComponentId) -> Result<UnloadReport, AdminError> {
         let id = id.clone();
         self.blocking(move |manager| {
-            let store = manager.store()?;
-            manager.managed(&store, &id)?;
-            store.remove(std::slice::from_ref(&id))?;
-            manager.refresh();
+            manager.change_managed(&id, |index| {
+                index.entries.retain(|entry| entry.id != id);
+                Ok(())
+            })?;
             Ok(UnloadReport {
                 id,
                 outcome: UnloadOutcome::Removed,
@@ -196,7 +210,7 @@ impl LifecycleManager {
     /// Takes all grants from a component.
     pub async fn agent_reset(self: &Arc<Self>, id: &ComponentId) -> Result<PolicyReport, AdminError> {
         self.change_grants(id, |entry| {
-            entry.grants = policy::Grants::default();
+            entry.grants = Grants::default();
             Ok(())
         })
         .await
@@ -209,13 +223,7 @@ impl LifecycleManager {
     ) -> Result<PolicyReport, AdminError> {
         let id = id.clone();
         self.blocking(move |manager| {
-            let store = manager.store()?;
-            manager.managed(&store, &id)?;
-            store.change(|index| {
-                index.known(&id)?;
-                index.entry_mut(&id).map_or(Ok(()), change)
-            })?;
-            manager.refresh();
+            manager.change_managed(&id, |index| index.entry_mut(&id).map_or(Ok(()), change))?;
             manager.policy_report(&id)
         })
         .await
@@ -241,45 +249,59 @@ impl LifecycleManager {
         })?)
     }
 
-    /// The entry of a component that the agent may manage.
-    fn managed(&self, store: &Store, id: &ComponentId) -> Result<Entry, AdminError> {
-        let served = self.report(id)?;
-        let entry = store.entry(id).map_err(|error| match error {
-            StoreError::Unknown { .. } => AdminError::NotAdded { id: served.id },
-            other => other.into(),
-        })?;
-        let source_text = entry.source.to_string();
-        if !self.is_allowed(&source_text) {
+    /// Why a component is served.
+    fn origin(&self, id: &ComponentId) -> Option<Origin> {
+        let registry = self.registry();
+        let ready = registry.components().iter().map(|loaded| (&loaded.id, &loaded.origin));
+        let broken = registry.broken().iter().map(|broken| (&broken.id, &broken.origin));
+        ready
+            .chain(broken)
+            .find(|(of, _)| *of == id)
+            .map(|(_, origin)| origin.clone())
+    }
+
+    /// Changes the index where it says of a component what the agent sees of it, if the agent may manage that.
+    fn change_managed(
+        &self,
+        id: &ComponentId,
+        change: impl FnOnce(&mut Index) -> Result<(), AdminError>,
+    ) -> Result<(), AdminError> {
+        let served = match self.origin(id) {
+            Some(Origin::Added(entry)) => entry,
+            Some(Origin::File(_)) => return Err(AdminError::NotAdded { id: id.clone() }),
+            None => return self.report(id).map(|_| ()),
+        };
+        if !self.is_allowed(&served.source) {
             return Err(AdminError::Foreign {
                 id: id.clone(),
-                source_text,
+                source_text: served.source.shown(),
             });
         }
-        Ok(entry)
+        self.store()?.change(|index| {
+            // Another process may have put something else there.
+            if index.known(id)?.source != served.source {
+                return Err(AddError::ChangedMeanwhile { id: id.clone() }.into());
+            }
+            change(index)
+        })?;
+        Ok(self.serve_same()?)
     }
 
-    /// The source, spelled in the one way in which it is compared.
+    /// The source, if the agent may load it.
     fn allowed_source(&self, text: &str) -> Result<Source, AdminError> {
-        let source = match text.parse::<Source>().map_err(AddError::from)? {
-            // Neither `..` nor a link leads out of a directory that was allowed.
+        let source: Source = text.parse().map_err(AddError::from)?;
+        if !self.is_allowed(&source) {
+            // Neither whether it exists nor where it leads is told.
+            return Err(AdminError::Source { asked: source.shown() });
+        }
+        Ok(match source {
             Source::File(path) => Source::File(path.canonicalize().unwrap_or(path)),
             other => other,
-        };
-        let asked = source.to_string();
-        if self.is_allowed(&asked) && !asked.contains("/../") {
-            Ok(source)
-        } else {
-            Err(AdminError::Source { asked })
-        }
+        })
     }
 
-    fn is_allowed(&self, source: &str) -> bool {
-        let served = self.served();
-        served
-            .agent()
-            .sources
-            .iter()
-            .any(|pattern| WildMatch::new(pattern).matches(source))
+    fn is_allowed(&self, source: &Source) -> bool {
+        self.file().agent.sources.iter().any(|pattern| pattern.admits(source))
     }
 
     fn allowed_grant(&self, permission: &Permission) -> Result<DirectoryGrant, AdminError> {
@@ -290,7 +312,7 @@ impl LifecycleManager {
         };
         let not_allowed = || AdminError::Directory { asked: asked.clone() };
         let real = |path: &PathBuf| path.canonicalize().ok();
-        let allowed: Vec<PathBuf> = self.served().agent().directories.iter().filter_map(real).collect();
+        let allowed: Vec<PathBuf> = self.file().agent.directories.iter().filter_map(real).collect();
         // Whether a directory exists is told only of those that are allowed.
         let host = PathBuf::from(asked).canonicalize().map_err(|_| not_allowed())?;
         if !allowed.iter().any(|directory| host.starts_with(directory)) {
@@ -304,11 +326,5 @@ impl LifecycleManager {
             directory,
             access: permission.kind,
         })
-    }
-}
-
-impl From<ExecuteError> for AdminError {
-    fn from(_: ExecuteError) -> Self {
-        Self::Stopped
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use sandbox::CodeKey;
 use serde::{Deserialize, Serialize};
 
-use crate::files::write_atomically;
+use crate::files::write_privately;
 use crate::metadata::Metadata;
 use crate::store::SealKey;
 use sources::Digest;
@@ -102,7 +102,7 @@ impl Cache {
         })?;
         let mut text = format!("{}\n", self.key.seal(&name, &json)).into_bytes();
         text.extend(json);
-        write_atomically(&self.directory.join(name), &text)
+        write_privately(&self.directory.join(name), &text)
     }
 
     /// What follows the seal in the first line, if it is what was sealed.
@@ -135,9 +135,9 @@ impl Cache {
     /// Keeps the code of a component, and returns the file that it is in.
     pub(crate) fn keep_code(&self, name: &CodeName, code: &[u8]) -> io::Result<PathBuf> {
         let file = self.directory.join(name.file());
-        write_atomically(&file, code)?;
+        write_privately(&file, code)?;
         let seal = self.key.seal(&name.file(), code).to_string();
-        write_atomically(&self.seal_file(name), seal.as_bytes())?;
+        write_privately(&self.seal_file(name), seal.as_bytes())?;
         Ok(file)
     }
 

@@ -1,4 +1,4 @@
-//! The config file, `host.toml`: what a person says of single components.
+//! The config file, `host.toml`: what a person says of single components, and of agents that manage the host.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use component2json::ToolAnnotations;
 use serde::Deserialize;
 
 use crate::id::ComponentId;
+use crate::scope::SourcePattern;
 
 /// The name of the file in `$HOST_HOME`.
 pub(crate) const FILE_NAME: &str = "host.toml";
@@ -28,8 +29,8 @@ pub struct ConfigFile {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentConfig {
-    /// What it may load, as `oci://ghcr.io/me/*` or `/srv/components/*`. It can remove and grant only what comes from there.
-    pub sources: Vec<String>,
+    /// What it may load. It can remove and grant only what comes from there.
+    pub sources: Vec<SourcePattern>,
     /// The directories that it may grant, and all below them.
     pub directories: Vec<PathBuf>,
 }

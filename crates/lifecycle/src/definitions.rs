@@ -9,6 +9,11 @@ use similar::TextDiff;
 pub enum DefinitionChange {
     Added(ToolMetadata),
     Removed(ToolMetadata),
+    /// What the component says about itself as a whole, which clients pass on to the model, is another.
+    About {
+        before: String,
+        after: String,
+    },
     /// Its description, a schema or an annotation is another.
     Changed {
         before: Box<ToolMetadata>,
@@ -42,9 +47,16 @@ pub(crate) fn changes(before: &[ToolMetadata], after: &[ToolMetadata]) -> Vec<De
 }
 
 impl DefinitionChange {
+    /// The difference in what a component says about itself.
+    pub(crate) fn of_about(before: Option<String>, after: Option<String>) -> Option<Self> {
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        (before != after).then_some(Self::About { before, after })
+    }
+
     /// The tool's name.
-    pub fn name(&self) -> &str {
+    fn name(&self) -> &str {
         match self {
+            Self::About { .. } => "",
             Self::Added(tool) | Self::Removed(tool) => tool.name.as_str(),
             Self::Changed { after, .. } => after.name.as_str(),
         }
@@ -59,14 +71,20 @@ impl DefinitionChange {
                 format!("+ tool `{}` ({})\n{description}", tool.name, inputs(tool))
             }
             Self::Removed(tool) => format!("- tool `{}`\n", tool.name),
-            Self::Changed { before, after } => {
-                let (before, after) = (text(before), text(after));
-                let lines = TextDiff::from_lines(&before, &after);
-                let lines = lines.unified_diff().context_radius(2).to_string();
-                format!("~ tool `{}`\n{lines}", self.name())
+            Self::Changed { before, after } => format!("~ tool `{}`\n{}", self.name(), difference(&text(before), &text(after))),
+            Self::About { before, after } => {
+                let lines = difference(&format!("{before}\n"), &format!("{after}\n"));
+                format!("~ what it says about itself\n{lines}")
             }
         }
     }
+}
+
+fn difference(before: &str, after: &str) -> String {
+    TextDiff::from_lines(before, after)
+        .unified_diff()
+        .context_radius(2)
+        .to_string()
 }
 
 /// The names of what a tool takes.

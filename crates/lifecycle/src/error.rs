@@ -18,6 +18,8 @@ pub enum LoadError {
     Empty { path: PathBuf },
     #[error("`{path}` is a directory\nhint: name one component in it")]
     Directory { path: PathBuf },
+    #[error("`{path}` is no ordinary file")]
+    NotAFile { path: PathBuf },
     #[error("`{path}` is larger than {limit}, the most that is loaded")]
     TooLarge { path: PathBuf, limit: ByteSize },
     #[error(

@@ -52,6 +52,14 @@ pub(crate) fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
     component(path, assembled(path, read(path)?)?)
 }
 
+/// The bytes of an ordinary file as they are. A pipe might never end.
+pub(crate) fn read_regular(path: &Path) -> Result<Vec<u8>, LoadError> {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        return Err(LoadError::NotAFile { path: path.to_owned() });
+    }
+    read(path)
+}
+
 /// The bytes of a file as they are, up to the most that is loaded.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     let read_error = |error| LoadError::Read {
@@ -143,7 +151,7 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
     replace(&path, &temporary(&path), contents)
 }
 
-/// Likewise, for what nobody but this user may read.
+/// Likewise, for the store: nobody but this user may read it, and a link is replaced and not followed.
 pub(crate) fn write_privately(path: &Path, contents: &[u8]) -> io::Result<()> {
     replace(path, &tempfile::Builder::new(), contents)
 }

@@ -22,11 +22,12 @@ mod progress;
 mod read;
 mod registry;
 mod report;
+mod scope;
 mod served;
 mod store;
 mod watch;
 
-pub use add::{AddError, Added, Candidate, NewRevision, Update};
+pub use add::{AddError, Added, Candidate, NewRevision, Update, Wanted};
 pub use agent::AdminError;
 pub use commands::{CommandSource, ProgramMetadata, embed_description};
 pub use config::{AgentConfig, ComponentConfig, ConfigError, ConfigFile};
@@ -44,6 +45,7 @@ pub use report::{
     ComponentList, ComponentReport, GrantReport, LimitsReport, LoadOutcome, LoadReport, Permission, PolicyReport, Status,
     UnloadOutcome, UnloadReport,
 };
+pub use scope::{SourcePattern, SourcePatternError};
 pub use served::Selection;
 pub use store::{Collected, Entry, Finding, Index, Store, StoreError, Verified};
 pub use watch::{Watch, WatchError};

@@ -36,6 +36,16 @@ pub(crate) enum Origin {
     File(PathBuf),
 }
 
+impl Origin {
+    /// The id that it has by itself, and by which the config file knows it.
+    pub(crate) fn id(&self) -> ComponentId {
+        match self {
+            Self::Added(entry) => entry.id.clone(),
+            Self::File(path) => ComponentId::from_file(path),
+        }
+    }
+}
+
 /// Certain bytes. Calls that run keep the revision that they began with, whatever replaces it.
 #[derive(Debug)]
 pub(crate) struct Revision {

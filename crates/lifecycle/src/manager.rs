@@ -92,6 +92,10 @@ pub struct LifecycleManager {
     registry: RwLock<Arc<Registry>>,
     /// What the registry is made from. Held while that changes, so that two changes do not lose each other.
     served: Mutex<Served>,
+    /// What the config file says now. Apart from the above, which may be held for as long as files are read.
+    file: RwLock<Arc<ConfigFile>>,
+    /// Held while an agent loads something: each takes memory, and what is compiled takes all cores.
+    pub(crate) loading: tokio::sync::Mutex<()>,
     /// Counts what clients have to be told.
     changes: watch::Sender<u64>,
     /// Made when something is fetched for the first time.
@@ -117,7 +121,9 @@ impl LifecycleManager {
             },
             config,
             registry: RwLock::default(),
-            served: Mutex::new(Served::new(file)),
+            served: Mutex::default(),
+            file: RwLock::new(Arc::new(file)),
+            loading: tokio::sync::Mutex::default(),
             changes: watch::Sender::new(0),
             client: OnceLock::new(),
         })
@@ -148,15 +154,28 @@ impl LifecycleManager {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn file(&self) -> Arc<ConfigFile> {
+        Arc::clone(&self.file.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn replace_file(&self, file: ConfigFile) {
+        *self.file.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(file);
+    }
+
+    /// How the commands of a program are offered: as the command line says, and as the config file says for this one.
     pub(crate) fn offer(&self, id: &ComponentId) -> Offer {
-        self.served().offer(&self.config, id)
+        let offer = self.config.offer.clone();
+        match self.file().components.get(id) {
+            Some(config) => config.extend(offer),
+            None => offer,
+        }
     }
 
     /// Changes what is served, and offers that. Clients are told once, and only of what they can see.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Served) -> T) -> T {
         let mut served = self.served();
         let done = change(&mut served);
-        let registry = served.registry(&self.config);
+        let registry = served.registry(self);
         let is_new = !registry.looks_like(&self.registry());
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
         // Only now nobody begins a call of what was there before.

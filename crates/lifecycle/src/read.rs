@@ -26,7 +26,7 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    fn of(component: &Path, wit: Option<&Path>) -> Self {
+    pub(crate) fn of(component: &Path, wit: Option<&Path>) -> Self {
         Self {
             wit: SideWit::candidates(component, wit),
             descriptions: commands::side_files(component),
@@ -125,14 +125,9 @@ impl LifecycleManager {
         }
     }
 
-    /// What lies beside a file.
-    pub(crate) fn beside(&self, path: &Path) -> Beside {
-        Beside::of(path, self.config.wit.as_deref())
-    }
-
     /// Finds out about the component in a file, or remembers it from an earlier run.
     pub(crate) fn read_file(&self, path: &Path, bytes: &[u8]) -> Result<Read, LoadError> {
-        self.read(path, bytes, &self.beside(path))
+        self.read(path, bytes, &Beside::of(path, self.config.wit.as_deref()))
     }
 
     /// Finds out about bytes that are known under a name, or remembers it from an earlier run. Then nothing is parsed or run. Else a

@@ -166,18 +166,13 @@ impl Registry {
     }
 
     /// The registry of these components. The order decides who keeps a name, and is the same after a restart.
-    pub(crate) fn of(
-        components: Vec<Arc<Loaded>>,
-        broken: Vec<Broken>,
-        offer: impl Fn(&ComponentId) -> Offer,
-        max_name: usize,
-    ) -> Self {
+    pub(crate) fn of(components: Vec<Arc<Loaded>>, broken: Vec<Broken>, offer: impl Fn(&Loaded) -> Offer, max_name: usize) -> Self {
         let mut registry = Self {
             broken,
             ..Self::default()
         };
         for component in components {
-            let tools = registry.named(&component, &offer(&component.id), max_name);
+            let tools = registry.named(&component, &offer(&component), max_name);
             if tools.is_empty() {
                 let reason = "nothing of it is left to be offered: all its commands are hidden, deprecated, or not among those that were chosen";
                 registry.broken.push(Broken::of(&component, reason.to_owned()));

@@ -3,15 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use command2json::Offer;
-
 use crate::add::file_name;
-use crate::config::{AgentConfig, ConfigFile};
+use crate::config::ConfigFile;
 use crate::error::LoadError;
 use crate::files;
 use crate::id::ComponentId;
 use crate::loaded::{Loaded, Origin, Revision};
-use crate::manager::{Config, LifecycleManager};
+use crate::manager::LifecycleManager;
 use crate::metadata::Metadata;
 use crate::read::{Beside, check};
 use crate::registry::{Broken, Registry};
@@ -38,9 +36,8 @@ impl Selection {
 }
 
 /// What a registry is made from.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Served {
-    config: ConfigFile,
     selection: Selection,
     added: Vec<Member>,
     /// The files and directories that were named.
@@ -71,40 +68,14 @@ impl Member {
 }
 
 impl Served {
-    pub(crate) fn new(config: ConfigFile) -> Self {
-        Self {
-            config,
-            selection: Selection::None,
-            added: Vec::new(),
-            roots: Vec::new(),
-            files: Vec::new(),
-            in_use: Vec::new(),
-            lease: None,
-        }
-    }
-
-    /// How the commands of a program are offered: as the command line says, and as the config file says for this one.
-    pub(crate) fn offer(&self, config: &Config, id: &ComponentId) -> Offer {
-        let offer = config.offer.clone();
-        match self.config.components.get(id) {
-            Some(config) => config.extend(offer),
-            None => offer,
-        }
-    }
-
-    pub(crate) fn agent(&self) -> &AgentConfig {
-        &self.config.agent
-    }
-
-    /// The registry of what is served: added components first, then files, each in their order.
-    pub(crate) fn registry(&mut self, config: &Config) -> Registry {
+    /// The registry of what is served: files first, then added components, each in their order, so that what is added while a server
+    /// runs takes no name from what was there.
+    pub(crate) fn registry(&mut self, manager: &LifecycleManager) -> Registry {
+        let config = &manager.config;
         let mut loaded: Vec<Arc<Loaded>> = Vec::new();
         let mut broken = Vec::new();
-        for member in self.added.iter().chain(&self.files) {
-            let wanted = match &member.origin {
-                Origin::Added(entry) => entry.id.clone(),
-                Origin::File(path) => ComponentId::from_file(path),
-            };
+        for member in self.files.iter().chain(&self.added) {
+            let wanted = member.origin.id();
             let revision = match &member.state {
                 Ok(revision) => Arc::clone(revision),
                 Err(reason) => {
@@ -137,7 +108,7 @@ impl Served {
             }
         }
         self.hold();
-        Registry::of(loaded, broken, |id| self.offer(config, id), config.max_name)
+        Registry::of(loaded, broken, |loaded| manager.offer(&loaded.origin.id()), config.max_name)
     }
 
     /// Says which files are needed from now on.
@@ -179,6 +150,14 @@ impl LifecycleManager {
             }
             Ok(Selection::Only(ids))
         })
+    }
+
+    /// Serves the same as before, as it is now.
+    pub(crate) fn serve_same(&self) -> Result<(), StoreError> {
+        if self.served().selection == Selection::None {
+            return Ok(());
+        }
+        self.select(|_, selection| Ok(selection.clone()))
     }
 
     fn select(&self, select: impl FnOnce(&Index, &Selection) -> Result<Selection, StoreError>) -> Result<(), StoreError> {
@@ -298,9 +277,7 @@ impl LifecycleManager {
             Ok(lease) => {
                 self.change(|served| served.lease = Some(lease));
                 // What was replaced before the lease was taken may be gone already.
-                if self.served().selection != Selection::None
-                    && let Err(error) = self.select(|_, selection| Ok(selection.clone()))
-                {
+                if let Err(error) = self.serve_same() {
                     tracing::warn!("{error}");
                 }
             }
@@ -314,7 +291,7 @@ impl LifecycleManager {
     pub fn refresh(&self) {
         self.change(|served| {
             match ConfigFile::load(self.config.config_file.as_deref(), self.config.home.as_deref()) {
-                Ok(config) => served.config = config,
+                Ok(file) => self.replace_file(file),
                 Err(error) => tracing::warn!("{error}"),
             }
             if served.selection != Selection::None {
@@ -380,7 +357,10 @@ impl LifecycleManager {
                 let is_older = kept.is_some() && !entry.described;
                 let is_same = Digest::of(&read.metadata.to_json()) == entry.metadata;
                 if !is_older && !is_same {
-                    return Err(damaged("what was known of it is damaged"));
+                    return Err(damaged(match kept {
+                        Some(_) => "what is known of it was written by another version of host",
+                        None => "what was known of it is damaged",
+                    }));
                 }
                 read.metadata
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
@@ -12,6 +12,9 @@ use crate::manager::LifecycleManager;
 
 /// A change is looked at when nothing has happened for this long: files are written in pieces, and builds replace several.
 const QUIET: Duration = Duration::from_millis(100);
+
+/// Or when so much time has passed, where something happens all the time.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
 #[error("files cannot be watched: {0}\nhint: serve without `--watch`, and restart after a change")]
@@ -53,43 +56,56 @@ impl LifecycleManager {
 impl Watch {
     pub async fn run(mut self) {
         while self.events.recv().await.is_some() {
-            while tokio::time::timeout(QUIET, self.events.recv())
-                .await
-                .is_ok_and(|event| event.is_some())
+            let latest = Instant::now() + PATIENCE;
+            while Instant::now() < latest
+                && tokio::time::timeout(QUIET, self.events.recv())
+                    .await
+                    .is_ok_and(|event| event.is_some())
             {}
-            let manager = Arc::clone(&self.manager);
-            if tokio::task::spawn_blocking(move || manager.refresh()).await.is_err() {
-                return;
-            }
-            // There may be folders now that were not there before.
-            if let Err(error) = self.look() {
-                tracing::warn!("{error}");
+            loop {
+                let manager = Arc::clone(&self.manager);
+                if tokio::task::spawn_blocking(move || manager.refresh()).await.is_err() {
+                    return;
+                }
+                // What happened in a folder before it was watched was not heard of.
+                match self.look() {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        tracing::warn!("{error}");
+                        break;
+                    }
+                }
             }
         }
     }
 
-    /// Watches the folders of everything that is served. A file is often replaced by another of its name, so it is never watched itself.
-    fn look(&mut self) -> Result<(), WatchError> {
+    /// Watches the folders of everything that is served; `true` if there are some that were not watched before. A file is often replaced
+    /// by another of its name, so it is never watched itself, and a folder that is missing is seen from the one above it.
+    fn look(&mut self) -> Result<bool, WatchError> {
         // A folder that is gone is not watched any more, also when there is another of its name later.
         self.watched.retain(|folder| folder.is_dir());
+        let before = self.watched.len();
         for path in self.manager.watched() {
             let folder = if path.is_dir() {
                 path.as_path()
             } else {
                 path.parent().unwrap_or(&path)
             };
-            self.add(folder, RecursiveMode::NonRecursive)?;
+            if let Some(folder) = folder.ancestors().find(|folder| folder.is_dir()) {
+                self.add(folder, RecursiveMode::NonRecursive)?;
+            }
             for wit in [folder.join("wit"), folder.join("../wit")] {
                 if wit.is_dir() {
                     self.add(&wit, RecursiveMode::Recursive)?;
                 }
             }
         }
-        Ok(())
+        Ok(self.watched.len() > before)
     }
 
     fn add(&mut self, folder: &Path, mode: RecursiveMode) -> Result<(), WatchError> {
-        if folder.is_dir() && self.watched.insert(folder.to_owned()) {
+        if self.watched.insert(folder.to_owned()) {
             self.watcher.watch(folder, mode)?;
         }
         Ok(())

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lifecycle::{ComponentId, Config, Interface, LifecycleManager, Metadata, Place, Selection};
+use lifecycle::{ComponentId, Config, Interface, LifecycleManager, Metadata, Place, Selection, Wanted};
 use policy::Grants;
 use serde_json::{Value, json};
 use sources::Source;
@@ -108,7 +108,7 @@ async fn home_with_component(folder: &Path) -> PathBuf {
     let home = folder.join("home");
     let manager = manager(&home);
     let source = Source::File(file(folder));
-    let candidate = manager.fetch(&source, None, None).await.unwrap();
+    let candidate = manager.fetch(&source, Wanted::default()).await.unwrap();
     manager.add(&candidate, &Grants::default()).unwrap();
     home
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::Duration;
 
 use lifecycle::{
-    AddError, Added, ComponentId, Config, ExecuteError, LifecycleManager, Selection, Status, StoreError, Tool, Update,
+    AddError, Added, ComponentId, Config, ExecuteError, LifecycleManager, Selection, Status, StoreError, Tool, Update, Wanted,
 };
 use policy::Grants;
 use serde_json::json;
@@ -183,12 +183,12 @@ impl World {
 
     async fn add(&self, manager: &Arc<LifecycleManager>, model: &Model) {
         if model.is_there() {
-            let candidate = manager.fetch(&model.source(), None, None).await.unwrap();
+            let candidate = manager.fetch(&model.source(), Wanted::default()).await.unwrap();
             assert_eq!(manager.add(&candidate, &Grants::default()).unwrap(), Added::Unchanged);
             return;
         }
         model.write(model.begin(true));
-        let candidate = manager.fetch(&model.source(), None, None).await.unwrap();
+        let candidate = manager.fetch(&model.source(), Wanted::default()).await.unwrap();
         assert_eq!(manager.add(&candidate, &Grants::default()).unwrap(), Added::New);
         self.refresh();
         model.settle();
@@ -340,11 +340,10 @@ fn run(folder: &Path, seed: u64, tasks: u64) -> Vec<Weak<LifecycleManager>> {
         world.check(&fresh).await;
         fresh.store().unwrap().collect_garbage().unwrap();
         for part in ["components", "cache", "downloads"] {
-            assert_eq!(files(&world.home.join(part)), [PathBuf::new(); 0]);
+            assert_eq!(files(&world.home.join(part)), Vec::<PathBuf>::new());
         }
         assert_eq!(files(&world.home.join("running")).len(), 3, "one for each manager");
-        let all = world.all.lock().unwrap().clone();
-        all
+        world.all.lock().unwrap().clone()
     })
 }
 
@@ -361,7 +360,7 @@ fn a_thousand_operations_at_once_give_no_wrong_answer_and_leave_nothing_behind()
 
     let folder = folder.path().join("second");
     let managers = run(&folder, seed, TASKS);
-    assert_eq!(files(&folder.join("home/running")), [PathBuf::new(); 0]);
+    assert_eq!(files(&folder.join("home/running")), Vec::<PathBuf>::new());
     assert!(managers.len() > 2, "there were restarts");
     assert_eq!(managers.iter().filter(|manager| manager.strong_count() > 0).count(), 0);
     eventually(open_files, |files| files.len() == before.len());

@@ -19,6 +19,23 @@ impl Grants {
         self.directories.is_empty()
     }
 
+    /// The path inside at which others have another directory than these.
+    pub fn contradiction(&self, others: &Self) -> Option<String> {
+        let contradicts = |other: &&DirectoryGrant| {
+            let guest = other.directory.guest_path();
+            let same_guest = |known: &&DirectoryGrant| known.directory.guest_path() == guest;
+            self.directories
+                .iter()
+                .find(same_guest)
+                .is_some_and(|known| known.directory.host != other.directory.host)
+        };
+        others
+            .directories
+            .iter()
+            .find(contradicts)
+            .map(|other| other.directory.guest_path())
+    }
+
     /// These, and others where they do not contradict: a path inside keeps the directory that it has here.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
@@ -85,7 +102,13 @@ pub struct Directory {
 impl Directory {
     /// A directory, and the path that it has inside if that is another.
     pub fn new(host: PathBuf, guest: Option<String>) -> Result<Self, DirectoryError> {
-        if guest.as_deref().is_some_and(|guest| guest.is_empty() || guest.contains('\0')) {
+        // It is shown to people, so nothing in it may steer a terminal.
+        let is_hidden =
+            |c: char| c.is_control() || matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}');
+        if guest
+            .as_deref()
+            .is_some_and(|guest| guest.is_empty() || guest.contains(is_hidden))
+        {
             return Err(DirectoryError::NoGuest(host.display().to_string()));
         }
         Ok(Self { host, guest })
@@ -137,7 +160,7 @@ impl fmt::Display for Directory {
 pub enum DirectoryError {
     #[error("`{0}` names no directory; write `DIR`, or `DIR:GUEST` to give it another path inside")]
     NoDirectory(String),
-    #[error("`{0}` has nothing after its `:`; write `DIR`, or `DIR:GUEST` to give it another path inside")]
+    #[error("`{0}` has no path after its `:` that can be shown; write `DIR`, or `DIR:GUEST` to give it another path inside")]
     NoGuest(String),
 }
 

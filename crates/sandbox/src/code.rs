@@ -172,7 +172,7 @@ impl Sandbox {
     pub fn map(&self, file: &Path, kind: CodeKind) -> Result<Compiled, CodeError> {
         let engine = &self.runtime(kind.concurrency())?.engine;
         #[expect(unsafe_code, reason = "mapping compiled code is the one way to start without compiling")]
-        // SAFETY: `lifecycle::cache` hands out only files that it wrote itself and whose checksum it has just compared, under the key of
+        // SAFETY: `lifecycle::cache` hands out only files that it has just written itself or whose seal it has just compared, under the key of
         // this very engine, in a directory that only this user can write to; it replaces files by renaming and never writes to one in
         // place.
         let code = unsafe {

@@ -1,6 +1,7 @@
 //! Credentials for registries: from the environment, or from the files that `docker login` and `podman login` write.
 //!
-//! They are looked for only when a registry asks, are sent to that registry alone, and are never printed.
+//! They are looked for only when a registry asks, are sent to that registry and to the place that it names for tokens, and are never
+//! printed.
 
 use std::ffi::OsString;
 use std::fmt;

@@ -23,7 +23,7 @@ pub enum FetchError {
     NotTls { url: String },
     #[error(
         "the certificate of `{url}` is not trusted: {problem}\n\
-         hint: if it is from an authority of your own, name that one's certificate with `--ca-file`; \
+         hint: if it is from an authority of your own, name that one's certificate with `--ca-file` or HOST_CA_FILE; \
          if no site is trusted, install the system's certificates (`ca-certificates`)"
     )]
     Certificate { url: String, problem: String },

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use sources::{HttpsUrl, Partial};
 
 use super::{Store, StoreError, io_error};
-use crate::files::write_atomically;
+use crate::files::write_privately;
 use sources::Digest;
 
 impl Store {
@@ -38,7 +38,7 @@ impl Store {
         sealed.extend_from_slice(&partial.bytes);
         let mut text = format!("{}\n", self.key.seal(&name, &sealed)).into_bytes();
         text.append(&mut sealed);
-        write_atomically(&path, &text).map_err(|error| io_error(&path, error))
+        write_privately(&path, &text).map_err(|error| io_error(&path, error))
     }
 
     /// Forgets it: the download came to its end.
@@ -52,5 +52,40 @@ impl Store {
         let name = Digest::of(url.to_string().as_bytes()).hex();
         let path = self.home.join("downloads").join(&name);
         (name, path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_download_is_continued_from_what_was_kept_or_from_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path()).unwrap();
+        let url: HttpsUrl = "https://example.com/a.wasm".parse().unwrap();
+        let partial = Partial {
+            validator: Some("\"v1\"".parse().unwrap()),
+            bytes: b"the beginning".to_vec(),
+        };
+        store.keep_download(&url, &partial).unwrap();
+        assert_eq!(store.download(&url), partial);
+        let (_, path) = store.download_file(&url);
+        let kept = fs::read(&path).unwrap();
+        for position in 0..kept.len() {
+            for bit in 0..8 {
+                let mut damaged = kept.clone();
+                damaged[position] ^= 1 << bit;
+                write_privately(&path, &damaged).unwrap();
+                let found = store.download(&url);
+                // A seal may be in capital letters as well.
+                assert!(
+                    found == Partial::default() || found == partial,
+                    "bit {bit} of byte {position}"
+                );
+            }
+            write_privately(&path, &kept[..position]).unwrap();
+            assert_eq!(store.download(&url), Partial::default(), "{position} bytes");
+        }
     }
 }

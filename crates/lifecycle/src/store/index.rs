@@ -3,6 +3,7 @@
 //! Its first line carries its seal. People may read it; a change by hand is noticed and has to be accepted with `host verify --repair`.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use policy::Grants;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ pub struct Entry {
     pub(crate) metadata: Digest,
     /// Whether files beside the component had a part in that, so that the bytes alone do not tell it all.
     pub(crate) described: bool,
+    /// WIT with docs that the person gave with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wit: Option<PathBuf>,
     /// The manifest that a registry gave, which tells without a download whether there is something new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<String>,

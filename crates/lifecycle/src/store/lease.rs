@@ -51,11 +51,8 @@ pub(super) fn leased(home: &Path) -> io::Result<BTreeSet<Digest>> {
         let path = entry?.path();
         let Ok(mut file) = File::open(&path) else { continue };
         if file.try_lock().is_ok() {
-            // Its process may have deleted it itself just now.
-            fs::remove_file(&path).or_else(|error| match error.kind() {
-                io::ErrorKind::NotFound => Ok(()),
-                _ => Err(error),
-            })?;
+            // It may just have been deleted by its process, or be on a disk that is read-only.
+            let _ = fs::remove_file(&path);
             continue;
         }
         let mut text = String::new();

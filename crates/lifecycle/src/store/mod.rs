@@ -32,7 +32,7 @@ pub use sweep::{Collected, Finding, Verified};
 
 use self::index::IndexProblem;
 use crate::cache::Cache;
-use crate::files::write_atomically;
+use crate::files::write_privately;
 use crate::id::ComponentId;
 use crate::metadata::Metadata;
 use sources::Digest;
@@ -54,6 +54,11 @@ pub enum StoreError {
          hint: look at it; `host verify --repair` accepts it as it is now"
     )]
     IndexSeal { path: PathBuf },
+    #[error(
+        "`{path}` is missing, and there are components\n\
+         hint: put back a copy of it; `host verify --repair` begins with an empty one"
+    )]
+    IndexMissing { path: PathBuf },
     #[error("`{path}` cannot be read: {problem}\nhint: put back a copy of it, or delete it and add the components again")]
     Index { path: PathBuf, problem: String },
     #[error("there is no component `{id}`{}", known(known_ids))]
@@ -107,11 +112,39 @@ impl Store {
                 SealKey::load_or_make(home).map_err(failed)?
             }
         };
-        Ok(Self {
+        let store = Self {
             cache: Cache::new(home.join("cache"), key.clone()),
             home: home.to_owned(),
             key,
-        })
+        };
+        // An index from the beginning, so that one that is missing later is noticed. Who can only read needs none.
+        if !store.index_file().exists() {
+            let _ = store.begin();
+        }
+        Ok(store)
+    }
+
+    /// Writes the first index, unless another process did, or there was one.
+    fn begin(&self) -> Result<(), StoreError> {
+        let _lock = lock(&self.home).map_err(|error| io_error(&self.home, error))?;
+        if self.index_file().exists() || !self.is_empty() {
+            return Ok(());
+        }
+        self.write_index(&Index::default())
+    }
+
+    /// Whether no component is kept.
+    fn is_empty(&self) -> bool {
+        fs::read_dir(self.home.join("components")).is_ok_and(|mut entries| entries.next().is_none())
+    }
+
+    fn write_index(&self, index: &Index) -> Result<(), StoreError> {
+        let path = self.index_file();
+        let text = index.sealed(&self.key).map_err(|error| StoreError::Index {
+            path: path.clone(),
+            problem: error.to_string(),
+        })?;
+        write_privately(&path, text.as_bytes()).map_err(|error| io_error(&path, error))
     }
 
     pub fn home(&self) -> &Path {
@@ -123,7 +156,8 @@ impl Store {
         let path = self.index_file();
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Index::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_empty() => return Ok(Index::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::IndexMissing { path }),
             // Bytes that are no text were not written by us.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(StoreError::IndexSeal { path }),
             Err(error) => return Err(io_error(&path, error)),
@@ -141,17 +175,18 @@ impl Store {
 
     /// Changes the index, alone among all processes. What the function refuses leaves everything as it was.
     pub(crate) fn change<T, E: From<StoreError>>(&self, change: impl FnOnce(&mut Index) -> Result<T, E>) -> Result<T, E> {
-        let path = self.index_file();
         let _lock = lock(&self.home).map_err(|error| io_error(&self.home, error))?;
         let before = self.index()?;
         let mut index = before.clone();
         let done = change(&mut index)?;
-        if index != before {
-            let text = index.sealed(&self.key).map_err(|error| StoreError::Index {
-                path: path.clone(),
-                problem: error.to_string(),
-            })?;
-            write_atomically(&path, text.as_bytes()).map_err(|error| io_error(&path, error))?;
+        if index != before
+            && let Err(error) = self.write_index(&index)
+        {
+            // What fails after the rename does not undo it.
+            if !self.index().is_ok_and(|now| now == index) {
+                return Err(error.into());
+            }
+            tracing::warn!("the change is made, but may be lost if the machine stops now: {error}");
         }
         Ok(done)
     }
@@ -192,7 +227,7 @@ impl Store {
         if fs::read(path).is_ok_and(|kept| kept == contents) {
             return Ok(());
         }
-        write_atomically(path, contents).map_err(|error| io_error(path, error))
+        write_privately(path, contents).map_err(|error| io_error(path, error))
     }
 
     /// Where the bytes of a component are kept.
@@ -231,11 +266,10 @@ pub(crate) fn io_error(path: &Path, error: io::Error) -> StoreError {
 
 /// Waits until no other process changes the store. The lock ends with the file.
 fn lock(home: &Path) -> io::Result<File> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(home.join("lock"))?;
+    let path = home.join("lock");
+    let opened = File::options().create(true).truncate(false).write(true).open(&path);
+    // Where nothing can be written, one can still look.
+    let file = opened.or_else(|error| File::open(&path).map_err(|_| error))?;
     file.lock()?;
     Ok(file)
 }

@@ -1,14 +1,13 @@
 //! Looking at every file of the store: to free what nothing uses, and to find what is damaged.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::index::{Index, IndexProblem};
 use super::{Store, StoreError, io_error, lease, lock};
-use crate::cache::CacheFile;
-use crate::files::write_atomically;
+use crate::cache::{CacheFile, CodePart};
 use crate::id::ComponentId;
 use sources::Digest;
 
@@ -82,6 +81,10 @@ impl Store {
         for path in self.files("cache")? {
             // Another version of this program may keep other files here, and makes them again.
             let used = CacheFile::parse(&path).is_some_and(|file| match file {
+                // Who was killed while compiling left it behind.
+                CacheFile::Code {
+                    part: CodePart::Lock, ..
+                } => is_locked(&path),
                 CacheFile::Code { digest, .. } | CacheFile::Metadata { digest } => components.contains(&digest),
             });
             if !used {
@@ -156,6 +159,11 @@ impl Store {
         verified.files += usize::from(path.exists());
         let unsealed = match self.index() {
             Err(StoreError::IndexSeal { .. }) => fs::read_to_string(&path).unwrap_or_default(),
+            // Beginning anew is for the person to decide.
+            Err(StoreError::IndexMissing { .. }) if repair => {
+                self.write_index(&Index::default())?;
+                return Ok(Index::default());
+            }
             other => return other,
         };
         let index = Index::parse(&unsealed).map_err(|problem| match problem {
@@ -166,11 +174,7 @@ impl Store {
             IndexProblem::Seal => StoreError::IndexSeal { path: path.clone() },
         })?;
         if repair {
-            let text = index.sealed(&self.key).map_err(|error| StoreError::Index {
-                path: path.clone(),
-                problem: error.to_string(),
-            })?;
-            write_atomically(&path, text.as_bytes()).map_err(|error| io_error(&path, error))?;
+            self.write_index(&index)?;
         }
         verified.findings.push(Finding {
             path,
@@ -195,6 +199,10 @@ impl Store {
         files.sort();
         Ok(files)
     }
+}
+
+fn is_locked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 fn is_file(path: &Path) -> bool {
