@@ -71,7 +71,7 @@ fn a_component_that_is_added_several_times_at_once_is_there_once() {
     scene.do_well(&["verify"]);
     scene.do_well(&["gc"]);
     let kept = files(&scene.home());
-    assert_eq!(kept.iter().filter(|path| path.extension().is_some()).count(), 5, "{kept:?}");
+    assert_eq!(kept.iter().filter(|path| path.extension().is_some()).count(), 6, "{kept:?}");
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn read(home: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 /// Every byte of a small file; of a large one its beginning, its end and many between.
 fn positions(length: usize) -> Vec<usize> {
-    let is_tried = |position: &usize| length <= 4096 || *position < 512 || position % 97 == 0 || position + 64 >= length;
+    let is_tried = |position: &usize| length <= 4096 || *position < 512 || position.is_multiple_of(97) || position + 64 >= length;
     (0..length).filter(is_tried).collect()
 }
 

@@ -14,7 +14,8 @@ fn manager(folder: &Path, components: usize) -> (Arc<LifecycleManager>, Vec<Stri
         home: Some(home),
         ..Config::default()
     };
-    lifecycle::write_atomically(&folder.join("host.toml"), b"[agent]\nsources = [\"*\"]\n").unwrap();
+    let allowed = format!("[agent]\nsources = [\"{}/*\"]\n", folder.display());
+    lifecycle::write_atomically(&folder.join("host.toml"), allowed.as_bytes()).unwrap();
     let source = |number| {
         let file = folder.join(format!("c{number}.wat"));
         let text = format!(
