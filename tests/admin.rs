@@ -348,6 +348,58 @@ fn what_the_person_did_not_allow_is_not_granted() {
     assert_eq!(policy["grants"], json!([]));
 }
 
+/// The attack of taking a name: the tools of what was there, and what the person said of it, stay as they are.
+#[test]
+fn what_is_loaded_takes_no_name_and_no_place() {
+    let place = Place::new();
+    let config = fs::read_to_string(place.home.file("home/host.toml")).unwrap();
+    let config = format!("{config}[components.cli-clap]\ncommands = ['cat']\n");
+    place.home.write("home/host.toml", config);
+    let server = place
+        .home
+        .serve(&["--allow-agent-admin"], &[place.root.join("other/cli-clap.wasm")]);
+    let mut client = Client::connect(server, Era::Initialize);
+    let before = client.tool_names();
+    assert!(
+        before.contains(&"depot_cat".to_owned()) && before.len() == 1 + TOOLS.len(),
+        "{before:?}"
+    );
+    let source = place.path("allowed/cli-clap.wasm");
+    let error = client.call_error("load_component", json!({"source": source}));
+    assert!(error.contains("`cli-clap`"), "{error}");
+    assert_eq!(client.tool_names(), before);
+    manage(&mut client, "load_component", json!({"source": source, "name": "mine"}));
+    client.wait_for_change();
+    let after = client.tool_names();
+    assert!(before.iter().all(|name| after.contains(name)), "{after:?}");
+    assert!(after.contains(&"mine_depot_cat".to_owned()), "{after:?}");
+    client.close_well();
+}
+
+#[test]
+fn a_refusal_tells_nothing_of_what_is_there() {
+    let place = Place::new();
+    place.home.write("allowed/notes.txt", "password=secret");
+    place.home.write("allowed/broken.wat", "(component $secret (");
+    let mut client = place.manage(Era::Initialize);
+    for (source, is_allowed) in [
+        ("allowed/notes.txt", true),
+        ("allowed/broken.wat", true),
+        ("private/a.txt", false),
+        ("private/missing", false),
+    ] {
+        let error = client.call_error("load_component", json!({"source": place.path(source)}));
+        assert!(!error.contains("secret") && !error.contains("password"), "{error}");
+        let told = if is_allowed {
+            "is no component"
+        } else {
+            "none of the sources"
+        };
+        assert!(error.contains(told), "{error}");
+    }
+    client.close_well();
+}
+
 #[test]
 fn what_the_person_granted_to_all_stays() {
     let place = Place::new();

@@ -59,6 +59,27 @@ fn a_replaced_file_is_served_anew() {
     }
 }
 
+/// As `cargo clean` and a build do it.
+#[test]
+fn a_folder_that_is_made_anew_is_followed() {
+    let home = Home::new();
+    let folder = home.file("target/build");
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("plugin.wasm");
+    put(&home, "exit", &file);
+    let mut client = Client::connect(home.serve(&["--watch"], std::slice::from_ref(&file)), Era::Initialize);
+    for _ in 0..3 {
+        assert_eq!(client.tool_names().len(), EXIT);
+        fs::remove_dir_all(home.file("target")).unwrap();
+        client.wait_for_change();
+        assert!(client.tool_names().is_empty());
+        fs::create_dir_all(&folder).unwrap();
+        put(&home, "exit", &file);
+        client.wait_for_change();
+    }
+    client.close_well();
+}
+
 #[test]
 fn files_come_to_a_directory_and_go() {
     for era in ERAS {

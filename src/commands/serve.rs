@@ -35,7 +35,7 @@ impl Serve {
             self.load
                 .load(&self.components, self.limits.limits(), self.grants.grants()?)?,
         );
-        if manager.tools().is_empty() {
+        if manager.tools().is_empty() && !self.watch && !self.allow_agent_admin {
             output::note("warning: there is no tool to serve\nhint: `host add SOURCE`, or name a file");
         }
         let server = if self.allow_agent_admin {

@@ -57,6 +57,10 @@ class Host:
         path.write_bytes(data)
         return path
 
+    def config(self, text):
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        (self.home / "host.toml").write_text(text)
+
     def run(self, *arguments, **variables):
         arguments = [str(argument) for argument in arguments]
         ran = subprocess.run(

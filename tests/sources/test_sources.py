@@ -795,13 +795,9 @@ def all_that_was_added_is_served_without_a_network(world, host):
 
     async def serve():
         server = StdioServerParameters(command=os.environ["HOST_BIN"], args=["serve"], env={"HOST_HOME": str(host.home)})
-        start = time.monotonic()
         async with Client(server, read_timeout_seconds=60) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
-            took = time.monotonic() - start
             expect(tools >= {"number", "lines", "example_text_tools_slugify"}, f"the tools are {tools}")
-            # Generous, for a machine that is busy; compiling all of it anew would take longer.
-            expect(took < 5, f"the first list of tools took {took:.1f} s")
             for tool, arguments, result in [
                 ("number", {}, 7),
                 ("example_text_tools_slugify", {"title": "A B"}, "a-b"),
@@ -813,6 +809,103 @@ def all_that_was_added_is_served_without_a_network(world, host):
     asyncio.run(serve())
     host.expect_has(lines=PROGRAM, seven=number(7), tools=TEXT_TOOLS)
     host.does("verify")
+
+
+def server_of(host, *options):
+    arguments = ["serve", *options]
+    return StdioServerParameters(command=os.environ["HOST_BIN"], args=arguments, env={"HOST_HOME": str(host.home)})
+
+
+class Heard:
+    """What a client was told, in either era of the protocol."""
+
+    def __init__(self):
+        self.changes = asyncio.Queue()
+
+    async def notified(self, message):
+        if getattr(message, "method", "") == "notifications/tools/list_changed":
+            await self.changes.put(message)
+
+    async def listen(self, client):
+        async with client.listen(tools_list_changed=True) as events:
+            await self.changes.put("listening")
+            async for event in events:
+                await self.changes.put(event)
+
+    async def one(self):
+        await asyncio.wait_for(self.changes.get(), 60)
+        expect(self.changes.empty(), "more than one change was told")
+
+
+async def with_client(host, era, options, use):
+    heard = Heard()
+    # The client hands events of a subscription to this handler as well.
+    handler = heard.notified if era == "legacy" else None
+    async with Client(server_of(host, *options), mode=era, message_handler=handler, read_timeout_seconds=60) as client:
+        listening = None
+        if era == "2026-07-28":
+            listening = asyncio.create_task(heard.listen(client))
+            await heard.one()
+        await use(client, heard)
+        if listening:
+            listening.cancel()
+            await asyncio.wait([listening])
+
+
+async def names(client):
+    return {tool.name for tool in (await client.list_tools()).tools}
+
+
+@test
+def an_official_client_hears_of_every_change(world, host):
+    for era in ["legacy", "2026-07-28"]:
+        host.does("add", host.file("one.wasm", number(1, "one")))
+
+        async def use(client, heard):
+            expect_equal(await names(client), {"one"}, "the tools")
+            host.does("add", host.file("two.wasm", number(2, "two")))
+            await heard.one()
+            expect_equal(await names(client), {"one", "two"}, "the tools")
+            host.file("two.wasm", number(3, "two"))
+            host.does("update", "two")
+            await heard.one()
+            answer = await client.call_tool("two", {})
+            expect_equal(answer.structured_content, {"result": 3}, "the result")
+            host.does("remove", "two")
+            await heard.one()
+            expect_equal(await names(client), {"one"}, "the tools")
+
+        asyncio.run(with_client(host, era, ["--watch"], use))
+        host.does("remove", "one")
+
+
+@test
+def an_official_client_manages_what_it_may(world, host):
+    file = host.file("allowed/two.wasm", number(2, "two"))
+    folder = Path(file).parent.resolve()
+    host.config(f'[agent]\nsources = ["{folder}/*"]\ndirectories = ["{folder}"]\n')
+    for era in ["legacy", "2026-07-28"]:
+
+        async def use(client, heard):
+            async def manage(tool, **arguments):
+                answer = await client.call_tool(tool, arguments)
+                return answer.is_error, answer.structured_content and answer.structured_content["result"]
+
+            is_error, loaded = await manage("load_component", source=str(folder / "two.wasm"))
+            expect_equal((is_error, loaded["outcome"]), (False, "added"), "loading")
+            await heard.one()
+            answer = await client.call_tool("two", {})
+            expect_equal(answer.structured_content, {"result": 2}, "the result")
+            permission = {"kind": "read", "host": str(folder)}
+            is_error, policy = await manage("grant_permission", id="two", permission=permission)
+            expect_equal((is_error, len(policy["grants"])), (False, 1), "granting")
+            expect((await manage("load_component", source="/etc/hostname"))[0], "what is not allowed was loaded")
+            is_error, _ = await manage("unload_component", id="two")
+            expect(not is_error, "it was not unloaded")
+            await heard.one()
+            expect("two" not in await names(client), "it is still there")
+
+        asyncio.run(with_client(host, era, ["--allow-agent-admin"], use))
 
 
 def main():
