@@ -210,3 +210,29 @@ fn two_servers_of_one_home_both_follow() {
         client.close_well();
     }
 }
+
+#[test]
+fn what_the_config_file_says_holds_at_once() {
+    for era in ERAS {
+        let home = Home::new();
+        let write = |text: &str| {
+            let whole = home.write("home/new.toml", text);
+            fs::rename(whole, home.file("home/host.toml")).unwrap();
+        };
+        write("");
+        let mut client = Client::connect(home.serve(&["--watch"], &[guest("cli-clap")]), era);
+        let all = client.tool_names();
+        assert!(all.len() > 2, "{all:?}");
+        write("[components.cli-clap]\ncommands = ['cat']\n");
+        client.wait_for_change();
+        assert_eq!(client.tool_names(), ["depot_cat"]);
+        // What is wrong is reported, and changes nothing.
+        write("[components.cli-clap]\ncomands = []\n");
+        client.assert_heard_all();
+        assert_eq!(client.tool_names(), ["depot_cat"]);
+        write("");
+        client.wait_for_change();
+        assert_eq!(client.tool_names(), all);
+        client.close_well();
+    }
+}
