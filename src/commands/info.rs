@@ -54,7 +54,7 @@ impl Info {
         let report = Report {
             component,
             updated_at,
-            manifest,
+            manifest: manifest.map(|digest| digest.to_string()),
             pinned,
         };
         if self.json {

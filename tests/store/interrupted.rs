@@ -268,7 +268,8 @@ fn a_kill_at_any_moment_leaves_the_old_or_the_new_state() {
         operation.check(&home, &context);
     });
     let kills = kills.into_inner();
-    assert!(kills >= 200, "{kills} kills");
+    println!("{kills} kills");
+    assert!(kills >= 200);
 }
 
 /// On a full disk, and on one that became read-only: what cannot be kept is told, and nothing is left behind.
@@ -316,5 +317,6 @@ fn an_error_of_the_disk_at_any_moment_leaves_the_old_or_the_new_state_and_is_tol
         }
     });
     let errors = errors.into_inner();
-    assert!(errors >= 200, "{errors} errors");
+    println!("{errors} errors");
+    assert!(errors >= 200);
 }

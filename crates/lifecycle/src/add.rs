@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use command2json::Offer;
 use component2json::{DEFAULT_MAX_TOOL_NAME, ToolMetadata};
 use policy::Grants;
-use sources::{FetchError, Interfaces, Layer, OciReference, Published, Pushed, Source, SourceError};
+use sources::{Digest, FetchError, Interfaces, Layer, OciReference, Published, Pushed, Source, SourceError};
 
 use crate::definitions::{DefinitionChange, changes};
 use crate::error::{ExecuteError, LoadError};
@@ -23,7 +23,6 @@ use crate::metadata::{Interface, Metadata};
 use crate::progress::Event;
 use crate::read::{Beside, Place, check, own_tools};
 use crate::store::{Entry, Store, StoreError};
-use sources::Digest;
 
 /// How much is shown of a text that came with a component.
 const MAX_LAYER_TEXT: usize = 4_000;
@@ -78,7 +77,7 @@ pub struct Candidate {
     bytes: Vec<u8>,
     metadata: Metadata,
     described: bool,
-    manifest: Option<String>,
+    manifest: Option<Digest>,
     pub(crate) pinned: bool,
     wit: Option<PathBuf>,
 }
@@ -130,7 +129,7 @@ pub struct NewRevision {
 /// What a source gave.
 struct Fetched {
     bytes: Vec<u8>,
-    manifest: Option<String>,
+    manifest: Option<Digest>,
     layers: Vec<Layer>,
 }
 
@@ -193,7 +192,7 @@ impl LifecycleManager {
                 let pulled = self.client()?.pull(reference, &progress).await?;
                 Fetched {
                     bytes: pulled.wasm,
-                    manifest: Some(pulled.digest.to_string()),
+                    manifest: Some(pulled.digest),
                     layers: pulled.other_layers,
                 }
             }
@@ -346,7 +345,7 @@ impl LifecycleManager {
             return Ok(Update::Pinned);
         }
         if let (Source::Oci(reference), Some(manifest), true) = (&entry.source, &entry.manifest, intact)
-            && self.client()?.resolve(reference).await?.to_string() == *manifest
+            && self.client()?.resolve(reference).await? == *manifest
         {
             return Ok(Update::Unchanged);
         }
@@ -417,7 +416,7 @@ impl Candidate {
             metadata: store.keep_metadata(&self.metadata.to_json())?,
             described: self.described,
             wit: self.wit.clone(),
-            manifest: self.manifest.clone(),
+            manifest: self.manifest,
             pinned: self.pinned,
             added_at: String::new(),
             updated_at: None,
@@ -428,11 +427,6 @@ impl Candidate {
     /// What clients will see of it when nothing else is served.
     pub fn tools(&self) -> Vec<ToolMetadata> {
         definitions(&self.id, self.metadata.clone())
-    }
-
-    /// The imports with which it can ask for something that has to be granted.
-    pub fn imports(&self) -> &[String] {
-        &self.metadata.interface.exports().imports
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use policy::{Directory, DirectoryGrant, Grants};
-use sources::Source;
+use sources::{Digest, Source};
 
 use crate::add::{AddError, Added, Wanted};
 use crate::id::{ComponentId, IdError};
@@ -19,7 +19,6 @@ use crate::report::{
     UnloadReport,
 };
 use crate::store::{Entry, Index, StoreError};
-use sources::Digest;
 
 /// Why the host did not do what the agent asked for.
 #[derive(Debug, thiserror::Error)]

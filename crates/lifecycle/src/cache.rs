@@ -1,4 +1,4 @@
-//! What can be made again: the metadata of components that were not added, and compiled code, by the digest of their bytes.
+//! What can be made again: what was found out about components, and compiled code, by the digest of their bytes.
 //!
 //! Everything here can be deleted at any time. Code is run as it is, so each file is sealed under its own name with the key of the
 //! store; what the seal does not fit is never used. A file is replaced by renaming and never changed, because running processes have
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use sandbox::CodeKey;
 use serde::{Deserialize, Serialize};
+use sources::Digest;
 
 use crate::files::write_privately;
 use crate::metadata::Metadata;
 use crate::store::SealKey;
-use sources::Digest;
 
 #[derive(Debug)]
 pub(crate) struct Cache {

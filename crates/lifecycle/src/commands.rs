@@ -10,10 +10,10 @@ use component2json::{Exports, custom_section, with_custom_section};
 use policy::{ByteSize, Limits, Timeout};
 use sandbox::{CallError, CodeError, CodeKind, Executable, Exited, Sandbox, Start, unknown_imports, unknown_module_imports};
 use serde::{Deserialize, Serialize};
+use sources::Digest;
 
 use crate::error::LoadError;
 use crate::files;
-use sources::Digest;
 
 /// The names of description files are `NAME` and one of these; a custom section has the ending alone for its name.
 const CLI_JSON: &str = "cli.json";

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use policy::Grants;
 use sandbox::{CodeError, CodeKind, Compiled, Executable, Program, Sandbox};
+use sources::Digest;
 use tokio::sync::OnceCell;
 
 use crate::cache::CodeName;
@@ -15,7 +16,6 @@ use crate::id::ComponentId;
 use crate::metadata::{Interface, Metadata};
 use crate::progress::{Event, Progress};
 use crate::store::{Entry, Store};
-use sources::Digest;
 
 /// A component under its id, with what it may use.
 #[derive(Debug)]

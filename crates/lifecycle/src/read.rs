@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use command2json::{Description, Offer};
 use sandbox::{CodeError, Executable};
+use sources::Digest;
 
 use crate::commands::{self, ProgramMetadata};
 use crate::docs::SideWit;
@@ -16,7 +17,6 @@ use crate::loaded::{Loaded, Origin, Revision};
 use crate::manager::LifecycleManager;
 use crate::metadata::{Contents, Inspection, Interface, Metadata};
 use crate::registry::{Registry, Tool};
-use sources::Digest;
 
 /// What lies beside a component and says more about it.
 #[derive(Debug, Default)]

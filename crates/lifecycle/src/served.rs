@@ -1,7 +1,10 @@
 //! What is served: components that were added, files and directories that were named; and keeping up with their changes.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+
+use sources::Digest;
 
 use crate::add::file_name;
 use crate::config::ConfigFile;
@@ -14,7 +17,6 @@ use crate::metadata::Metadata;
 use crate::read::{Beside, check};
 use crate::registry::{Broken, Registry};
 use crate::store::{Entry, Index, Lease, Store, StoreError};
-use sources::Digest;
 
 /// Which of the components that were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,6 +76,7 @@ impl Served {
         let config = &manager.config;
         let mut loaded: Vec<Arc<Loaded>> = Vec::new();
         let mut broken = Vec::new();
+        let mut taken = HashSet::new();
         for member in self.files.iter().chain(&self.added) {
             let wanted = member.origin.id();
             let revision = match &member.state {
@@ -87,9 +90,9 @@ impl Served {
                     continue;
                 }
             };
-            let is_free = |id: &ComponentId| loaded.iter().all(|loaded| loaded.id != *id);
             let mut candidates = std::iter::once(wanted.clone()).chain((2..).map(|number| wanted.numbered(number)));
-            let id = candidates.find(is_free).unwrap_or_else(|| wanted.clone());
+            let id = candidates.find(|id| !taken.contains(id)).unwrap_or_else(|| wanted.clone());
+            taken.insert(id.clone());
             let grants = match &member.origin {
                 Origin::Added(entry) => Arc::new(entry.grants.clone().and(&config.grants)),
                 Origin::File(_) => Arc::clone(&config.grants),

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use sources::{HttpsUrl, Partial};
+use sources::{Digest, HttpsUrl, Partial};
 
 use super::{Store, StoreError, io_error};
 use crate::files::write_privately;
-use sources::Digest;
 
 impl Store {
     /// What came of a download before it broke off.

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 
 use policy::Grants;
 use serde::{Deserialize, Serialize};
-use sources::Source;
+use sources::{Digest, Source};
 
 use super::StoreError;
 use super::seal::SealKey;
 use crate::id::ComponentId;
-use sources::Digest;
 
 pub(super) const FILE_NAME: &str = "components.toml";
 
@@ -50,7 +49,7 @@ pub struct Entry {
     pub(crate) wit: Option<PathBuf>,
     /// The manifest that a registry gave, which tells without a download whether there is something new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub manifest: Option<String>,
+    pub manifest: Option<Digest>,
     /// Whether the person named the digest, so that other bytes are never wanted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,

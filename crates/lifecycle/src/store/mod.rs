@@ -4,7 +4,7 @@
 //! components.toml          the index: what was added; sealed
 //! components/SHA256.wasm   the bytes of components, named by their digest
 //! components/SHA256.json   what is known of them, named by its digest
-//! cache/                   metadata of other files, and compiled code; sealed, and deleted freely
+//! cache/                   what was found out about any file, and compiled code; sealed, and deleted freely
 //! downloads/               the beginnings of downloads that broke off
 //! running/                 which files running servers need; each locked as long as its server lives
 //! key, lock                of the seals; held while the index is changed
@@ -145,10 +145,6 @@ impl Store {
             problem: error.to_string(),
         })?;
         write_privately(&path, text.as_bytes()).map_err(|error| io_error(&path, error))
-    }
-
-    pub fn home(&self) -> &Path {
-        &self.home
     }
 
     /// The index as it is now.

@@ -5,11 +5,12 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use sources::Digest;
+
 use super::index::{Index, IndexProblem};
 use super::{Store, StoreError, io_error, lease, lock};
 use crate::cache::{CacheFile, CodePart};
 use crate::id::ComponentId;
-use sources::Digest;
 
 /// What `gc` freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
