@@ -1,0 +1,198 @@
+//! Schemas that strangers wrote, compiled once, and values checked against them.
+//!
+//! A schema can be made to take forever or to need any depth of stack: chains of references that each double the work, or that are
+//! thousands long. So what is large is refused, and compiling and checking run on a thread of their own that is given up when its time
+//! is over. Nothing is ever fetched: a reference that leads out of the schema does not compile.
+
+use std::collections::HashMap;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::document::{Detail, Item};
+
+/// For all schemas of a catalog together.
+const COMPILE_TIME: Duration = Duration::from_secs(20);
+/// For one value.
+const CHECK_TIME: Duration = Duration::from_secs(5);
+const STACK: usize = 64 << 20;
+const MAX_DEPTH: usize = 128;
+const MAX_REFERENCES: usize = 2_000;
+const MAX_NODES: usize = 200_000;
+/// Of one check; more help nobody.
+const MAX_ERRORS: usize = 10;
+
+/// Which schema of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Side {
+    Input,
+    Output,
+}
+
+/// Why a value is not valid, or not known to be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValidationError {
+    #[error("there is no tool `{0}`")]
+    UnknownTool(String),
+    /// The schema did not compile; the error of the item says why.
+    #[error("the schema of `{0}` cannot be used")]
+    Unusable(String),
+    #[error("{}", .0.join("\n"))]
+    Invalid(Vec<String>),
+    #[error("the schema takes longer than {} s to check", CHECK_TIME.as_secs())]
+    TooSlow,
+}
+
+/// The compiled schemas of a catalog, by the name of the tool.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Validators(HashMap<(String, Side), Arc<Validator>>);
+
+impl Validators {
+    /// Compiles every schema; one that does not compile puts an error on its item.
+    pub(crate) fn compile(items: &mut [Item]) -> Self {
+        let mut compiled = HashMap::new();
+        let mut errors: HashMap<usize, Vec<String>> = HashMap::new();
+        let mut wanted = Vec::new();
+        for (place, item) in items.iter().enumerate() {
+            let Detail::Tool(tool) = &item.detail else {
+                continue;
+            };
+            let schemas = [(Side::Input, Some(&tool.input)), (Side::Output, tool.output.as_ref())];
+            for (side, schema) in schemas {
+                let Some(schema) = schema else { continue };
+                match measure(schema) {
+                    Ok(()) => wanted.push((place, side, schema.clone())),
+                    Err(problem) => errors.entry(place).or_default().push(describe(side, &problem)),
+                }
+            }
+        }
+        let names: Vec<(usize, Side)> = wanted.iter().map(|(place, side, _)| (*place, *side)).collect();
+        let mut results = compile_all(wanted);
+        for (place, side) in names {
+            match results.remove(&(place, side)) {
+                Some(Ok(validator)) => {
+                    if let Some(item) = items.get(place) {
+                        // Of two tools of one name, the first is the one that is called.
+                        compiled
+                            .entry((item.name.clone(), side))
+                            .or_insert_with(|| Arc::new(validator));
+                    }
+                }
+                Some(Err(problem)) => errors.entry(place).or_default().push(describe(side, &problem)),
+                None => errors
+                    .entry(place)
+                    .or_default()
+                    .push(describe(side, "it takes too long to compile")),
+            }
+        }
+        for (place, item) in items.iter_mut().enumerate() {
+            for error in errors.remove(&place).unwrap_or_default() {
+                item.add_error(error);
+            }
+        }
+        Self(compiled)
+    }
+
+    pub(crate) fn get(&self, tool: &str, side: Side) -> Option<&Arc<Validator>> {
+        self.0.get(&(tool.to_owned(), side))
+    }
+}
+
+/// Checks a value, within its time.
+pub(crate) fn check(validator: &Arc<Validator>, value: &Value) -> Result<(), ValidationError> {
+    let (send, receive) = mpsc::channel();
+    let (validator, value) = (Arc::clone(validator), value.clone());
+    let work = move || {
+        let errors = validator.iter_errors(&value).take(MAX_ERRORS).map(|error| {
+            let place = error.instance_path().to_string();
+            let place = if place.is_empty() {
+                String::new()
+            } else {
+                format!("`{place}`: ")
+            };
+            format!("{place}{error}")
+        });
+        // Nobody listens any more when the time is over.
+        let _ = send.send(errors.collect::<Vec<_>>());
+    };
+    start(work)?;
+    match receive.recv_timeout(CHECK_TIME) {
+        Ok(errors) if errors.is_empty() => Ok(()),
+        Ok(errors) => Err(ValidationError::Invalid(errors)),
+        Err(_) => Err(ValidationError::TooSlow),
+    }
+}
+
+type Compiled = HashMap<(usize, Side), Result<Validator, String>>;
+
+/// As many as there is time for.
+fn compile_all(wanted: Vec<(usize, Side, Value)>) -> Compiled {
+    let (send, receive) = mpsc::channel();
+    let count = wanted.len();
+    let work = move || {
+        for (place, side, schema) in wanted {
+            let result = jsonschema::options().build(&schema).map_err(|error| error.to_string());
+            if send.send(((place, side), result)).is_err() {
+                break;
+            }
+        }
+    };
+    let deadline = Instant::now() + COMPILE_TIME;
+    let mut compiled = Compiled::with_capacity(count);
+    if start(work).is_err() {
+        return compiled;
+    }
+    while compiled.len() < count {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let Ok((key, result)) = receive.recv_timeout(left) else {
+            break;
+        };
+        compiled.insert(key, result);
+    }
+    compiled
+}
+
+fn start(work: impl FnOnce() + Send + 'static) -> Result<(), ValidationError> {
+    let thread = thread::Builder::new().name("schema".to_owned()).stack_size(STACK);
+    thread.spawn(work).map_err(|_| ValidationError::TooSlow)?;
+    Ok(())
+}
+
+fn describe(side: Side, problem: &str) -> String {
+    let schema = match side {
+        Side::Input => "input",
+        Side::Output => "output",
+    };
+    format!("the {schema} schema does not compile: {problem}")
+}
+
+/// Is it of a size that can be compiled?
+fn measure(schema: &Value) -> Result<(), String> {
+    let mut references = 0;
+    let mut nodes = 0;
+    let mut waiting = vec![(schema, 1)];
+    while let Some((value, depth)) = waiting.pop() {
+        nodes += 1;
+        if depth > MAX_DEPTH {
+            return Err(format!("it is nested more than {MAX_DEPTH} deep"));
+        }
+        match value {
+            Value::Object(fields) => {
+                references += fields
+                    .keys()
+                    .filter(|key| key.ends_with("ef") && key.starts_with('$'))
+                    .count();
+                waiting.extend(fields.values().map(|value| (value, depth + 1)));
+            }
+            Value::Array(values) => waiting.extend(values.iter().map(|value| (value, depth + 1))),
+            _ => {}
+        }
+        if references > MAX_REFERENCES || nodes > MAX_NODES {
+            return Err(format!("it has more than {MAX_REFERENCES} references or {MAX_NODES} parts"));
+        }
+    }
+    Ok(())
+}
