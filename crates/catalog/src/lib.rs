@@ -4,17 +4,25 @@
 //! people, an OpenAPI description, the difference between two. Everything from a server is hostile here: it is bounded in size and time,
 //! and its text never reaches a terminal as it is. This crate never serves, never reads a component, and never writes a file.
 
+mod arguments;
 mod catalog;
 mod compose;
+mod connection;
 mod document;
+mod error;
+mod target;
 mod text;
 mod uri_template;
 mod validate;
 
+pub use arguments::{ArgumentError, Parameters};
 pub use catalog::{Catalog, ReadError};
 pub use compose::Payloads;
+pub use connection::{CallResult, ConnectOptions, Connection, Era};
 pub use document::{
     Detail, Document, Item, Meta, Problem, Prompt, Protocol, Resource, ResourceTemplate, SCHEMA_VERSION, ServerInfo, Tool,
 };
+pub use error::{CallError, ConnectError};
+pub use target::{Endpoint, ServerCommand, Target, TargetError};
 pub use text::{plain, plain_json, plain_line};
 pub use validate::ValidationError;

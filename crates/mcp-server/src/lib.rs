@@ -8,7 +8,7 @@ mod handler;
 mod stdio;
 
 pub use handler::Server;
-pub use stdio::{ServeError, serve_stdio};
+pub use stdio::{ServeError, serve, serve_stdio};
 
 #[cfg(test)]
 mod tests;

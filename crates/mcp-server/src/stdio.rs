@@ -36,7 +36,8 @@ pub async fn serve_stdio(server: Server) -> Result<(), ServeError> {
     serve(server, read, write).await
 }
 
-pub(crate) async fn serve(
+/// Serves one client on any pair of pipes until it closes its end.
+pub async fn serve(
     server: Server,
     read: impl AsyncRead + Unpin + Send + 'static,
     write: impl AsyncWrite + Unpin + Send + 'static,

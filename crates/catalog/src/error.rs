@@ -1,0 +1,61 @@
+//! What can go wrong with a connection.
+
+use std::io;
+use std::time::Duration;
+
+/// Why a server could not be reached, or could not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("`{program}` could not be started: {source}{}", if source.kind() == io::ErrorKind::NotFound { "\nhint: is it installed, and in PATH?" } else { "" })]
+    Start { program: String, source: io::Error },
+    #[error("the server ended{status}{}", last_words(.stderr))]
+    Ended { status: String, stderr: String },
+    #[error("the server did not answer within {} s{}\nhint: `--timeout` gives it more time", .limit.as_secs_f64(), last_words(.stderr))]
+    Timeout { limit: Duration, stderr: String },
+    #[error("`{url}` could not be reached: {problem}")]
+    Unreachable { url: String, problem: String },
+    #[error(
+        "`{url}` asks for authorization\nhint: give a token with `--token-file FILE` or HOST_MCP_TOKEN, or a header with `--header`"
+    )]
+    Unauthorized { url: String },
+    #[error("`{url}` answered {status}, not as an MCP server does{}\nhint: is this the address of its endpoint, such as `…/mcp`?", quoted(.body))]
+    Status { url: String, status: String, body: String },
+    #[error("`{url}` leads to another server, `{to}`\nhint: name that one, if you trust it; headers and tokens are not sent on")]
+    Redirect { url: String, to: String },
+    #[error("the server sent a message of more than {} MiB", .limit >> 20)]
+    TooLarge { limit: usize },
+    #[error("the server does not keep to the protocol: {problem}")]
+    Protocol { problem: String },
+    #[error("no connection can be made: {0}")]
+    Setup(String),
+}
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    #[error(transparent)]
+    Connection(#[from] ConnectError),
+    #[error("the server refused the call: {message} (code {code})")]
+    Refused { code: i64, message: String },
+    #[error("the answer of the server is not one of the protocol: {0}")]
+    Answer(String),
+    #[error("{0}")]
+    Endless(String),
+    #[error("the tool asks for input that cannot be given here; call it from a client that can ask you")]
+    InputRequired,
+}
+
+fn last_words(stderr: &str) -> String {
+    let stderr = crate::plain(stderr);
+    match stderr.trim() {
+        "" => String::new(),
+        words => format!("; its last words:\n{words}"),
+    }
+}
+
+fn quoted(body: &str) -> String {
+    match crate::plain_line(body).as_str() {
+        "" => String::new(),
+        body => format!(": {body}"),
+    }
+}
