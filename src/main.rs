@@ -8,10 +8,11 @@ mod logging;
 mod options;
 mod output;
 mod progress;
+mod remote;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Serve the functions of any WebAssembly component, or the commands of any program, as MCP tools, in a sandbox that grants nothing by default.
 #[derive(Parser)]
@@ -31,6 +32,7 @@ enum Command {
     Describe(commands::describe::Describe),
     EmbedDocs(commands::embed_docs::EmbedDocs),
     Call(commands::call::Call),
+    Catalog(commands::catalog::CatalogCommand),
     Add(commands::add::Add),
     List(commands::list::List),
     Info(commands::info::Info),
@@ -42,7 +44,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let words = commands::call::regroup(std::env::args_os().collect(), &Cli::command());
+    let cli = Cli::parse_from(words);
     cli.logging.start();
     let result = match cli.command {
         Command::Serve(serve) => serve.run(),
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Describe(describe) => describe.run(),
         Command::EmbedDocs(embed_docs) => embed_docs.run(),
         Command::Call(call) => call.run(),
+        Command::Catalog(catalog) => catalog.run(),
         Command::Add(add) => add.run(),
         Command::List(list) => list.run(),
         Command::Info(info) => info.run(),

@@ -184,6 +184,10 @@ fn max_name(text: &str) -> Result<usize, String> {
 }
 
 impl LimitOptions {
+    pub(crate) fn timeout(&self) -> Timeout {
+        self.timeout
+    }
+
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             timeout: self.timeout,
@@ -314,7 +318,7 @@ impl NetworkOptions {
 }
 
 /// How sources are reached: trusting these authorities, and the one that HOST_CA_FILE names.
-fn client_options(ca_files: &[PathBuf]) -> ClientOptions {
+pub(crate) fn client_options(ca_files: &[PathBuf]) -> ClientOptions {
     let from_environment = std::env::var_os("HOST_CA_FILE").filter(|file| !file.is_empty());
     ClientOptions {
         ca_files: ca_files.iter().cloned().chain(from_environment.map(PathBuf::from)).collect(),

@@ -2,6 +2,7 @@
 
 pub(crate) mod add;
 pub(crate) mod call;
+pub(crate) mod catalog;
 pub(crate) mod describe;
 pub(crate) mod embed_docs;
 pub(crate) mod gc;

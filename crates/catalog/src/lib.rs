@@ -26,3 +26,10 @@ pub use error::{CallError, ConnectError};
 pub use target::{Endpoint, ServerCommand, Target, TargetError};
 pub use text::{plain, plain_json, plain_line};
 pub use validate::ValidationError;
+
+pub fn markdown(_: &Document) -> String {
+    String::new()
+}
+pub fn openapi(_: &Document) -> serde_json::Value {
+    serde_json::Value::Null
+}

@@ -351,8 +351,8 @@ fn literal(url: &Url) -> Option<std::net::IpAddr> {
     }
 }
 
-/// The authorities of the system, and those of the person.
-fn tls(options: &ClientOptions) -> Result<rustls::ClientConfig, FetchError> {
+/// Whom to trust: the authorities of the system, and those of the person. For other clients that connect on the person's behalf.
+pub fn tls(options: &ClientOptions) -> Result<rustls::ClientConfig, FetchError> {
     let mut roots = rustls::RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
     for error in &system.errors {

@@ -22,6 +22,7 @@ pub use credentials::{Credential, Logins, Secret};
 pub use digest::{Digest, DigestError};
 pub use download::{Partial, Validator};
 pub use error::FetchError;
+pub use http::tls;
 pub use manifest::{Interfaces, Layer, Published};
 pub use reference::{OciReference, OciReferenceError};
 pub use registry::{Pulled, Pushed};

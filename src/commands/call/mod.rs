@@ -1,5 +1,8 @@
 //! `host call`: one call, for people and scripts.
 
+mod remote;
+mod words;
+
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,31 +10,39 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use clap::Args;
+use catalog::{Catalog, Item, Parameters, Payloads, plain, plain_line};
+use clap::{Args, CommandFactory};
 use command2json::add_argument;
 use component2json::{Function, Kind, argument_from_text};
 use lifecycle::{CallOutcome, ExecuteError, LifecycleManager, Plan, Tool};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+pub(crate) use self::words::regroup;
 use crate::options::{ComponentName, GrantOptions, LimitOptions, LoadOptions};
-use crate::output;
+use crate::remote::{Named, RemoteOptions};
+use crate::{Cli, output};
 
-/// Call one tool of a component or program
+/// Call one tool of a component, of a program, or of any MCP server
+///
+/// Without a tool, lists the tools. `host call TARGET TOOL --help` shows what one takes.
 #[derive(Args)]
+#[command(override_usage = "host call [OPTIONS] <TARGET> [TOOL] [NAME=VALUE | --NAME VALUE]...")]
 pub(crate) struct Call {
-    /// The component or program: a file (`.wasm` or `.wat`), or the id of one that was added
-    component: ComponentName,
+    /// A component or program (a file, or the id of one that was added), `stdio:COMMAND ARGUMENTS…` or a URL
+    target: String,
     /// The tool: its name, or the name of its function or command where that is enough
-    tool: String,
+    tool: Option<String>,
     /// Arguments, read by their type: text as it is, anything else as JSON
     #[arg(value_name = "NAME=VALUE")]
     arguments: Vec<String>,
     /// All arguments as a JSON object; `@FILE` reads them from a file, `-` from stdin
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
-    /// Print the structured result as JSON, exactly as a client gets it
+    /// Print the structured result as JSON, exactly as a client gets it; of a server that gives none, the whole result
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    remote: RemoteOptions,
     #[command(flatten)]
     load: LoadOptions,
     #[command(flatten)]
@@ -42,13 +53,30 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let manager = self.load.load(
-            std::slice::from_ref(&self.component),
-            self.limits.limits(),
-            self.grants.grants()?,
-        )?;
-        let tool = find(&manager, &self.tool)?;
-        let arguments = self.arguments(tool.plan())?;
+        match self.remote.find(&self.target)? {
+            Named::Component(component) => self.call_component(&component),
+            Named::Server(target) => remote::run(&self, &target),
+        }
+    }
+
+    fn call_component(&self, component: &ComponentName) -> anyhow::Result<ExitCode> {
+        let manager = self
+            .load
+            .load(std::slice::from_ref(component), self.limits.limits(), self.grants.grants()?)?;
+        let Some(name) = &self.tool else {
+            let catalog = described(&manager.tools());
+            return print_tools(catalog.document().tools().map(|(item, _)| item));
+        };
+        let tool = find(&manager, name)?;
+        let parameters = Parameters::of(&json!(tool.definition.input_schema), option_names());
+        if self.asks_for_help() {
+            let catalog = described(std::slice::from_ref(&tool));
+            for item in &catalog.document().items {
+                print_help(&self.target, item, &parameters)?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        let arguments = self.arguments(tool.plan(), &parameters)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         match runtime.block_on(manager.execute_component_call(&tool, &arguments)) {
             Ok(outcome) => {
@@ -67,36 +95,106 @@ impl Call {
         }
     }
 
-    fn arguments(&self, plan: Option<Plan<'_>>) -> anyhow::Result<Value> {
-        let mut arguments = match self.args.as_deref() {
-            None => Map::new(),
+    fn asks_for_help(&self) -> bool {
+        self.arguments.iter().any(|word| matches!(word.as_str(), "-h" | "--help"))
+    }
+
+    /// The arguments that were given as JSON.
+    fn given_json(&self) -> anyhow::Result<Map<String, Value>> {
+        match self.args.as_deref() {
+            None => Ok(Map::new()),
             Some("-") => {
                 let mut text = String::new();
                 std::io::stdin()
                     .read_to_string(&mut text)
                     .context("stdin could not be read")?;
-                object(&text)?
+                object(&text)
             }
             Some(text) => match text.strip_prefix('@') {
-                Some(file) => object(&std::fs::read_to_string(file).with_context(|| format!("`{file}` could not be read"))?)?,
-                None => object(text)?,
+                Some(file) => object(&std::fs::read_to_string(file).with_context(|| format!("`{file}` could not be read"))?),
+                None => object(text),
             },
-        };
-        for argument in &self.arguments {
-            let Some((name, text)) = argument.split_once('=') else {
-                bail!("`{argument}` is no argument\nhint: write it as `name=value`, or give all of them with `--args`");
-            };
+        }
+    }
+
+    fn arguments(&self, plan: Option<Plan<'_>>, parameters: &Parameters) -> anyhow::Result<Value> {
+        let mut arguments = self.given_json()?;
+        for (name, text) in parameters.pairs(&self.arguments)? {
             match plan {
                 Some(Plan::Function(function)) => {
-                    let (key, value) = argument_from_text(function, name, text)?;
+                    let (key, value) = argument_from_text(function, &name, &text)?;
                     arguments.insert(key, value);
                 }
-                Some(Plan::Command(target)) => add_argument(target, &mut arguments, name, text)?,
+                Some(Plan::Command(target)) => add_argument(target, &mut arguments, &name, &text)?,
                 None => {}
             }
         }
         Ok(Value::Object(arguments))
     }
+}
+
+/// Tools of ours in the shape that all have.
+fn described(tools: &[Arc<Tool>]) -> Catalog {
+    Catalog::compose(Payloads {
+        tools: tools.iter().map(|tool| json!(tool.definition)).collect(),
+        ..Payloads::default()
+    })
+}
+
+/// What no argument of a tool can be named as a flag.
+fn option_names() -> Vec<String> {
+    words::option_names(&Cli::command())
+}
+
+fn print_tools<'a>(tools: impl Iterator<Item = &'a Item>) -> anyhow::Result<ExitCode> {
+    let row = |item: &Item| {
+        let about = item.description.as_deref().or(item.title.as_deref());
+        [
+            plain_line(&item.name),
+            super::catalog::first_sentence(about.unwrap_or_default()),
+        ]
+    };
+    let rows: Vec<[String; 2]> = tools.map(row).collect();
+    if rows.is_empty() {
+        output::note("there are no tools");
+    } else {
+        output::line(&output::table(["TOOL", "WHAT IT DOES"], &rows))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a tool takes, as the arguments of a command.
+fn print_help(target: &str, item: &Item, parameters: &Parameters) -> anyhow::Result<ExitCode> {
+    let mut help = String::new();
+    if let Some(about) = item.description.as_deref().or(item.title.as_deref()) {
+        help.push_str(&format!("{}\n\n", plain(about).trim()));
+    }
+    let target = if target.contains(' ') {
+        format!("'{target}'")
+    } else {
+        target.to_owned()
+    };
+    let more = if parameters.is_empty() { "" } else { " [ARGUMENTS]" };
+    help.push_str(&format!("Usage: host call {target} {}{more}\n", plain_line(&item.name)));
+    if !parameters.is_empty() {
+        let rows = parameters.help();
+        let width = rows
+            .iter()
+            .map(|(written, _)| written.chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(36);
+        help.push_str("\nArguments (`--name value`, or `name=value`):\n");
+        for (written, about) in rows {
+            help.push_str(&format!("  {written:width$}  {about}").trim_end_matches(' '));
+            help.push('\n');
+        }
+    }
+    if let Some(error) = &item.error {
+        help.push_str(&format!("\nNote: {}\n", plain_line(error)));
+    }
+    output::line(help.trim_end())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn print_json(outcome: &CallOutcome) -> anyhow::Result<()> {
@@ -155,9 +253,17 @@ fn print_streams(outcome: &CallOutcome) -> anyhow::Result<()> {
 /// A value for a person: text as it is, but for what would steer a terminal; anything else as JSON.
 fn readable(value: &Value) -> anyhow::Result<String> {
     match value {
-        Value::String(text) if std::io::stdout().is_terminal() => Ok(text.chars().map(visible).collect()),
-        Value::String(text) => Ok(text.clone()),
+        Value::String(text) => Ok(for_terminal(text)),
         other => Ok(serde_json::to_string_pretty(other)?),
+    }
+}
+
+/// Text as it is, but for what would steer a terminal.
+fn for_terminal(text: &str) -> String {
+    if std::io::stdout().is_terminal() {
+        text.chars().map(visible).collect()
+    } else {
+        text.to_owned()
     }
 }
 

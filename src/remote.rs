@@ -1,0 +1,145 @@
+//! Servers as a person names them, and connections to them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use catalog::{ConnectOptions, Connection, Era, Target};
+use clap::{Args, ValueEnum};
+use lifecycle::LifecycleManager;
+use mcp_server::Server;
+
+use crate::options::{ComponentName, client_options};
+use crate::output;
+
+/// How a server that is not ours is reached.
+#[derive(Args)]
+#[command(next_help_heading = "Servers")]
+pub(crate) struct RemoteOptions {
+    /// Send a header with every request to a URL, as in `X-Team: blue`; can be repeated
+    #[arg(long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// Send the bearer token in this file to a URL; HOST_MCP_TOKEN holds one as well
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Trust the certificate authorities in this PEM file, besides those of the system; can be repeated
+    #[arg(long, value_name = "FILE")]
+    ca_file: Vec<PathBuf>,
+    /// Which handshake to make
+    #[arg(long, value_name = "ERA", default_value = "auto")]
+    era: EraOption,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum EraOption {
+    /// The one that the server knows
+    Auto,
+    /// `server/discover`, since 2026-07-28
+    Modern,
+    /// `initialize`
+    Legacy,
+}
+
+/// What a person named.
+pub(crate) enum Named {
+    Component(ComponentName),
+    Server(Target),
+}
+
+impl RemoteOptions {
+    /// `stdio:…` and addresses are servers; anything else is a component.
+    pub(crate) fn find(&self, text: &str) -> anyhow::Result<Named> {
+        let is_wasm = text.split(['?', '#']).next().is_some_and(|path| path.ends_with(".wasm"));
+        match Target::parse(text).filter(|_| !is_wasm || text.starts_with("stdio:")) {
+            None => Ok(Named::Component(ComponentName::from(std::ffi::OsString::from(text)))),
+            Some(target) => Ok(Named::Server(self.with_headers(target?)?)),
+        }
+    }
+
+    fn with_headers(&self, mut target: Target) -> anyhow::Result<Target> {
+        let Target::Http(endpoint) = &mut target else {
+            if !self.header.is_empty() || self.token_file.is_some() {
+                bail!("headers and tokens are for servers behind a URL\nhint: a command gets its secrets from the environment");
+            }
+            return Ok(target);
+        };
+        let token = match &self.token_file {
+            Some(file) => {
+                let token = std::fs::read_to_string(file).with_context(|| format!("`{}` could not be read", file.display()))?;
+                Some(token.trim().to_owned())
+            }
+            None => std::env::var("HOST_MCP_TOKEN").ok(),
+        };
+        if let Some(token) = token.filter(|token| !token.is_empty()) {
+            endpoint.set_token(&token)?;
+        }
+        for header in &self.header {
+            endpoint.add_header(header)?;
+        }
+        Ok(target)
+    }
+
+    /// Connects to a server.
+    pub(crate) async fn connect(&self, target: &Target, timeout: Duration) -> anyhow::Result<Connection> {
+        // Reading the certificates of the system takes its time, and a command needs none.
+        let tls = match target {
+            Target::Http(_) => Some(sources::tls(&client_options(&self.ca_file))?),
+            Target::Command(_) => None,
+        };
+        let options = ConnectOptions {
+            era: self.era(),
+            timeout,
+            tls,
+        };
+        Ok(Connection::open(target, &options).await?)
+    }
+
+    fn era(&self) -> Era {
+        match self.era {
+            EraOption::Auto => Era::Auto,
+            EraOption::Modern => Era::Modern,
+            EraOption::Legacy => Era::Legacy,
+        }
+    }
+
+    /// Connects to components of ours, within this process: what is seen of them is what any client would see.
+    pub(crate) async fn connect_within(&self, manager: Arc<LifecycleManager>, timeout: Duration) -> anyhow::Result<Connection> {
+        const BUFFER: usize = 64 << 10;
+        let (ours, theirs) = tokio::io::duplex(BUFFER);
+        let (read, write) = tokio::io::split(theirs);
+        tokio::spawn(mcp_server::serve(Server::new(manager), read, write));
+        let (read, write) = tokio::io::split(ours);
+        let options = ConnectOptions {
+            era: self.era(),
+            timeout,
+            tls: None,
+        };
+        Ok(Connection::over(read, write, &options).await?)
+    }
+}
+
+/// Runs to the end, or until the person has had enough: then what was started is ended, too.
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(async {
+        tokio::select! {
+            result = work => result,
+            _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+        }
+    });
+    // Nobody waits for a schema that takes forever.
+    runtime.shutdown_background();
+    result
+}
+
+/// Says what is missing in a catalog.
+pub(crate) fn warn_of_problems(catalog: &catalog::Catalog) {
+    for problem in &catalog.document().problems {
+        let message = catalog::plain_line(&problem.message);
+        output::note(&format!("warning: {} is not complete: {message}", problem.list));
+    }
+}
