@@ -16,6 +16,7 @@ const LAYERS: &[(&str, Option<u8>)] = &[
     ("sandbox", Some(3)),
     ("command2json", Some(3)),
     ("sources", Some(3)),
+    ("clients", Some(2)),
     ("component2json", Some(2)),
     ("policy", Some(2)),
     ("structured-output", Some(1)),
@@ -23,7 +24,7 @@ const LAYERS: &[(&str, Option<u8>)] = &[
 ];
 
 /// Crates that only compute: they know no runtime and no protocol, not even through what they depend on.
-const PURE: &[&str] = &["command2json", "component2json", "policy", "structured-output"];
+const PURE: &[&str] = &["clients", "command2json", "component2json", "policy", "structured-output"];
 
 #[test]
 fn dependencies_point_downwards() {
