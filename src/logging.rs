@@ -29,7 +29,12 @@ fn filter(text: &str) -> Result<String, tracing_subscriber::filter::ParseError> 
 impl LogOptions {
     pub(crate) fn start(&self) {
         // rmcp logs whole messages at `debug`, and with them the values of arguments, which are nobody's business in a log.
-        let quiet = if self.log.contains("rmcp") { "" } else { ",rmcp=error" };
+        // A connection that breaks is an error of ours to tell, once and in our words.
+        let quiet = if self.log.contains("rmcp") {
+            ""
+        } else {
+            ",rmcp=error,rmcp::transport::worker=off"
+        };
         let filter = EnvFilter::new(format!("{}{quiet}", self.log));
         let logs = tracing_subscriber::fmt()
             .with_env_filter(filter)

@@ -3,6 +3,7 @@
 //! Parses the command line, calls a crate, prints. Exit code 0 is success, 1 a tool that failed or a change that was not accepted, 2 a
 //! wrong command line or a file that cannot be used.
 
+mod clients;
 mod commands;
 mod logging;
 mod options;
@@ -16,10 +17,16 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 /// Serve the functions of any WebAssembly component, or the commands of any program, as MCP tools, in a sandbox that grants nothing by default.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, disable_version_flag = true, max_term_width = 100)]
 struct Cli {
+    /// Print the version
+    #[arg(short = 'V', long)]
+    version: bool,
+    /// With `--version`: as JSON, with the versions of the protocol that are spoken
+    #[arg(long, requires = "version")]
+    json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
     #[command(flatten)]
     logging: logging::LogOptions,
 }
@@ -41,6 +48,12 @@ enum Command {
     Gc(commands::gc::Gc),
     Verify(commands::verify::Verify),
     Push(commands::push::Push),
+    Diff(commands::diff::Diff),
+    Clients(commands::clients::Clients),
+    Install(commands::install::Install),
+    Uninstall(commands::install::Uninstall),
+    Completions(commands::completions::Completions),
+    Man(commands::completions::Man),
 }
 
 fn main() -> ExitCode {
@@ -48,24 +61,55 @@ fn main() -> ExitCode {
     let cli = Cli::parse_from(words);
     cli.logging.start();
     let result = match cli.command {
-        Command::Serve(serve) => serve.run(),
-        Command::Tools(tools) => tools.run(),
-        Command::Inspect(inspect) => inspect.run(),
-        Command::Describe(describe) => describe.run(),
-        Command::EmbedDocs(embed_docs) => embed_docs.run(),
-        Command::Call(call) => call.run(),
-        Command::Catalog(catalog) => catalog.run(),
-        Command::Add(add) => add.run(),
-        Command::List(list) => list.run(),
-        Command::Info(info) => info.run(),
-        Command::Update(update) => update.run(),
-        Command::Remove(remove) => remove.run(),
-        Command::Gc(gc) => gc.run(),
-        Command::Verify(verify) => verify.run(),
-        Command::Push(push) => push.run(),
+        Some(command) => command.run(),
+        None => print_version(cli.json),
     };
     result.unwrap_or_else(|error| {
         output::error(&format!("{error:#}"));
         ExitCode::from(2)
     })
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Serve(serve) => serve.run(),
+            Self::Tools(tools) => tools.run(),
+            Self::Inspect(inspect) => inspect.run(),
+            Self::Describe(describe) => describe.run(),
+            Self::EmbedDocs(embed_docs) => embed_docs.run(),
+            Self::Call(call) => call.run(),
+            Self::Catalog(catalog) => catalog.run(),
+            Self::Add(add) => add.run(),
+            Self::List(list) => list.run(),
+            Self::Info(info) => info.run(),
+            Self::Update(update) => update.run(),
+            Self::Remove(remove) => remove.run(),
+            Self::Gc(gc) => gc.run(),
+            Self::Verify(verify) => verify.run(),
+            Self::Push(push) => push.run(),
+            Self::Diff(diff) => diff.run(),
+            Self::Clients(clients) => clients.run(),
+            Self::Install(install) => install.run(),
+            Self::Uninstall(uninstall) => uninstall.run(),
+            Self::Completions(completions) => completions.run(),
+            Self::Man(man) => man.run(),
+        }
+    }
+}
+
+fn print_version(json: bool) -> anyhow::Result<ExitCode> {
+    let version = env!("CARGO_PKG_VERSION");
+    if json {
+        let version = serde_json::json!({
+            "name": "host",
+            "version": version,
+            "protocolVersions": mcp_server::protocol_versions(),
+            "platform": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        });
+        output::line(&version.to_string())?;
+    } else {
+        output::line(&format!("host {version}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::clients::Client;
 use anyhow::{Context, bail};
 use catalog::{ConnectOptions, Connection, Era, Target};
 use clap::{Args, ValueEnum};
@@ -11,10 +12,10 @@ use lifecycle::LifecycleManager;
 use mcp_server::Server;
 
 use crate::options::{ComponentName, client_options};
-use crate::output;
+use crate::{clients, output};
 
 /// How a server that is not ours is reached.
-#[derive(Args)]
+#[derive(Clone, Args)]
 #[command(next_help_heading = "Servers")]
 pub(crate) struct RemoteOptions {
     /// Send a header with every request to a URL, as in `X-Team: blue`; can be repeated
@@ -29,6 +30,9 @@ pub(crate) struct RemoteOptions {
     /// Which handshake to make
     #[arg(long, value_name = "ERA", default_value = "auto")]
     era: EraOption,
+    /// Take the target for the name of a server in this client: claude-code, vscode, cursor and so on
+    #[arg(long, value_name = "CLIENT")]
+    from: Option<Client>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -48,13 +52,22 @@ pub(crate) enum Named {
 }
 
 impl RemoteOptions {
-    /// `stdio:…` and addresses are servers; anything else is a component.
+    /// `stdio:…` and addresses are servers; anything else is a component, unless it is to be looked up in a client.
     pub(crate) fn find(&self, text: &str) -> anyhow::Result<Named> {
+        if let Some(client) = self.from {
+            let target = clients::server(client, text)?.target()?;
+            return Ok(Named::Server(self.with_headers(target)?));
+        }
         let is_wasm = text.split(['?', '#']).next().is_some_and(|path| path.ends_with(".wasm"));
         match Target::parse(text).filter(|_| !is_wasm || text.starts_with("stdio:")) {
             None => Ok(Named::Component(ComponentName::from(std::ffi::OsString::from(text)))),
             Some(target) => Ok(Named::Server(self.with_headers(target?)?)),
         }
+    }
+
+    /// The client that is asked for.
+    pub(crate) fn client(&self) -> Option<Client> {
+        self.from
     }
 
     fn with_headers(&self, mut target: Target) -> anyhow::Result<Target> {

@@ -5,11 +5,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use catalog::{Catalog, Document, Item, plain_json, plain_line};
 use clap::Args;
+use clients::Client;
 use policy::{Grants, Limits, Timeout};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
+use crate::clients::{Found, environment, servers};
 use crate::options::LoadOptions;
 use crate::output;
 use crate::remote::{Named, RemoteOptions, block_on, warn_of_problems};
@@ -17,9 +21,12 @@ use crate::remote::{Named, RemoteOptions, block_on, warn_of_problems};
 /// Show what a server offers: tools, resources, resource templates and prompts
 #[derive(Args)]
 pub(crate) struct CatalogCommand {
-    /// A component (a file, or the id of one that was added), `stdio:COMMAND ARGUMENTS…` or a URL
-    #[arg(value_name = "TARGET")]
-    target: String,
+    /// A component (a file, or the id of one that was added), `stdio:COMMAND ARGUMENTS…`, a URL, or with `--from` a name
+    #[arg(value_name = "TARGET", required_unless_present = "all")]
+    target: Option<String>,
+    /// Every server that is configured in any client, or in the one that `--from` names
+    #[arg(long, conflicts_with = "target")]
+    all: bool,
     #[command(flatten)]
     format: Format,
     /// Write to a file instead of stdout
@@ -50,15 +57,109 @@ struct Format {
 
 impl CatalogCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let catalog = read(&self.target, &self.remote, &self.load, self.timeout.duration())?;
-        warn_of_problems(&catalog);
-        let text = self.format.text(&catalog)?;
+        let (text, code) = match &self.target {
+            Some(target) => {
+                let catalog = read(target, &self.remote, &self.load, self.timeout.duration())?;
+                warn_of_problems(&catalog);
+                (self.format.text(&catalog)?, ExitCode::SUCCESS)
+            }
+            None => self.all()?,
+        };
         match &self.output {
             Some(file) => lifecycle::write_atomically(file, format!("{}\n", text.trim_end()).as_bytes())
                 .with_context(|| format!("`{}` could not be written", file.display()))?,
             None => output::line(text.trim_end())?,
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(code)
+    }
+
+    /// Every configured server. One that cannot be read does not hide the others, and ends in exit code 1.
+    fn all(&self) -> anyhow::Result<(String, ExitCode)> {
+        if self.format.openapi {
+            bail!("an OpenAPI description is of one server\nhint: name it, as in `host catalog NAME --from CLIENT --openapi`");
+        }
+        let mut configured = Vec::new();
+        let environment = environment()?;
+        for client in Client::ALL {
+            if self.remote.client().is_none_or(|only| only == client) {
+                match servers(client, &environment) {
+                    Ok(servers) => configured.extend(servers.into_iter().filter(|found| found.server.enabled)),
+                    Err(error) => output::note(&format!("warning: {error:#}")),
+                }
+            }
+        }
+        if configured.is_empty() {
+            bail!("no client has a server configured\nhint: `host clients` shows where they were looked for");
+        }
+        let catalogs = block_on(self.read_all(&configured))?;
+        let failed = catalogs.iter().filter(|catalog| catalog.is_err()).count();
+        let text = match () {
+            () if self.format.json => {
+                let servers = configured
+                    .iter()
+                    .zip(&catalogs)
+                    .map(|(found, catalog)| found_json(found, catalog));
+                plain_json(&serde_json::to_string_pretty(
+                    &json!({ "servers": servers.collect::<Vec<_>>() }),
+                )?)
+            }
+            () => {
+                let parts = configured
+                    .iter()
+                    .zip(&catalogs)
+                    .map(|(found, catalog)| self.part(found, catalog));
+                parts.collect::<anyhow::Result<Vec<_>>>()?.join("\n\n")
+            }
+        };
+        Ok((text, ExitCode::from(u8::from(failed > 0))))
+    }
+
+    /// All at the same time: each of them takes a while to start.
+    async fn read_all(&self, configured: &[Found]) -> anyhow::Result<Vec<Result<Catalog, String>>> {
+        let mut reading = JoinSet::new();
+        for (place, found) in configured.iter().enumerate() {
+            let (remote, timeout, target) = (self.remote.clone(), self.timeout.duration(), found.target());
+            reading.spawn(async move {
+                let read = async {
+                    let mut connection = remote.connect(&target?, timeout).await?;
+                    let catalog = connection.catalog().await;
+                    connection.close().await;
+                    anyhow::Ok(catalog?)
+                };
+                (place, read.await.map_err(|error| format!("{error:#}")))
+            });
+        }
+        let mut catalogs = Vec::new();
+        while let Some(read) = reading.join_next().await {
+            catalogs.push(read?);
+        }
+        catalogs.sort_by_key(|(place, _)| *place);
+        Ok(catalogs.into_iter().map(|(_, catalog)| catalog).collect())
+    }
+
+    fn part(&self, found: &Found, catalog: &Result<Catalog, String>) -> anyhow::Result<String> {
+        let heading = format!("{} in {}", plain_line(&found.server.name), found.client.title());
+        Ok(match catalog {
+            Ok(catalog) if self.format.markdown => self.format.text(catalog)?,
+            Ok(catalog) => format!("== {heading}\n{}", self.format.text(catalog)?.trim_end()),
+            Err(error) if self.format.markdown => format!("# {heading}\n\nIt could not be read: {}", plain_line(error)),
+            Err(error) => format!("== {heading}\nerror: {error}"),
+        })
+    }
+}
+
+fn found_json(found: &Found, catalog: &Result<Catalog, String>) -> Value {
+    let named = json!({ "client": found.client.id(), "file": found.file, "name": found.server.name });
+    let (key, value) = match catalog {
+        Ok(catalog) => ("catalog", json!(catalog.document())),
+        Err(error) => ("error", json!(error)),
+    };
+    match named {
+        Value::Object(mut fields) => {
+            fields.insert(key.to_owned(), value);
+            Value::Object(fields)
+        }
+        other => other,
     }
 }
 
@@ -84,13 +185,12 @@ pub(crate) fn read(target: &str, remote: &RemoteOptions, load: &LoadOptions, tim
 
 impl Format {
     fn text(&self, catalog: &Catalog) -> anyhow::Result<String> {
+        let document = catalog.document();
         match () {
             () if self.json => Ok(plain_json(&catalog.to_json()?)),
-            () if self.markdown => Ok(catalog::markdown(catalog.document())),
-            () if self.openapi => Ok(plain_json(&serde_json::to_string_pretty(&catalog::openapi(
-                catalog.document(),
-            ))?)),
-            () => Ok(overview(catalog.document())),
+            () if self.markdown => Ok(catalog::markdown(document)),
+            () if self.openapi => Ok(plain_json(&serde_json::to_string_pretty(&catalog::openapi(document))?)),
+            () => Ok(overview(document)),
         }
     }
 }
@@ -98,7 +198,7 @@ impl Format {
 /// One line for every item.
 fn overview(document: &Document) -> String {
     let server = &document.server;
-    let said = |key: &str| server.info.get(key).and_then(|value| value.as_str()).map(plain_line);
+    let said = |key: &str| server.info.get(key).and_then(Value::as_str).map(plain_line);
     let name = said("name").unwrap_or_else(|| "a server without a name".to_owned());
     let version = said("version").map(|version| format!(" {version}")).unwrap_or_default();
     let protocol = server.protocol.version.as_deref().map(plain_line).unwrap_or_default();

@@ -3,11 +3,15 @@
 pub(crate) mod add;
 pub(crate) mod call;
 pub(crate) mod catalog;
+pub(crate) mod clients;
+pub(crate) mod completions;
 pub(crate) mod describe;
+pub(crate) mod diff;
 pub(crate) mod embed_docs;
 pub(crate) mod gc;
 pub(crate) mod info;
 pub(crate) mod inspect;
+pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod push;
 pub(crate) mod remove;

@@ -47,7 +47,7 @@ pub enum ArgumentError {
     Unknown { name: String, known: Vec<String> },
     #[error("`{name}` needs a value, as in `--{name} VALUE`")]
     NoValue { name: String },
-    #[error("`{name}` takes {expected}, not `{found}`")]
+    #[error("`{found}` is no value for `{name}`, which takes: {expected}")]
     Type { name: String, expected: String, found: String },
     #[error("`{name}` is given twice")]
     Twice { name: String },
@@ -567,13 +567,16 @@ mod tests {
     fn what_cannot_be_understood_is_said() {
         let cases: &[(&[&str], &str)] = &[
             (&["--cuont", "1"], "there is no argument `cuont`\nhint: did you mean `count`?"),
-            (&["--count", "x"], "`count` takes integer, not `x`"),
-            (&["--count", "1.5"], "`count` takes integer, not `1.5`"),
-            (&["--dry-run=maybe"], "`dry-run` takes true or false, not `maybe`"),
+            (&["--count", "x"], "`x` is no value for `count`, which takes: integer"),
+            (&["--count", "1.5"], "`1.5` is no value for `count`, which takes: integer"),
+            (
+                &["--dry-run=maybe"],
+                "`maybe` is no value for `dry-run`, which takes: true or false",
+            ),
             (&["--count"], "`count` needs a value"),
             (&["count=1", "--count=2"], "`count` is given twice"),
             (&["word"], "`word` is no argument"),
-            (&["sizes=x"], "`sizes` takes list of integer, not `x`"),
+            (&["sizes=x"], "`x` is no value for `sizes`, which takes: list of integer"),
             (&["--no-count"], "there is no argument `no-count`"),
         ];
         for (words, expected) in cases {

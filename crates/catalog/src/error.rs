@@ -6,8 +6,8 @@ use std::time::Duration;
 /// Why a server could not be reached, or could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    #[error("`{program}` could not be started: {source}{}", if source.kind() == io::ErrorKind::NotFound { "\nhint: is it installed, and in PATH?" } else { "" })]
-    Start { program: String, source: io::Error },
+    #[error("`{program}` could not be started: {problem}{}", if problem.kind() == io::ErrorKind::NotFound { "\nhint: is it installed, and in PATH?" } else { "" })]
+    Start { program: String, problem: io::Error },
     #[error("the server ended{status}{}", last_words(.stderr))]
     Ended { status: String, stderr: String },
     #[error("the server did not answer within {} s{}\nhint: `--timeout` gives it more time", .limit.as_secs_f64(), last_words(.stderr))]

@@ -8,8 +8,12 @@ mod arguments;
 mod catalog;
 mod compose;
 mod connection;
+mod diff;
 mod document;
 mod error;
+mod markdown;
+mod openapi;
+mod references;
 mod target;
 mod text;
 mod uri_template;
@@ -19,17 +23,13 @@ pub use arguments::{ArgumentError, Parameters};
 pub use catalog::{Catalog, ReadError};
 pub use compose::Payloads;
 pub use connection::{CallResult, ConnectOptions, Connection, Era};
+pub use diff::{Change, ChangedItem, Diff, diff};
 pub use document::{
     Detail, Document, Item, Meta, Problem, Prompt, Protocol, Resource, ResourceTemplate, SCHEMA_VERSION, ServerInfo, Tool,
 };
 pub use error::{CallError, ConnectError};
+pub use markdown::markdown;
+pub use openapi::openapi;
 pub use target::{Endpoint, ServerCommand, Target, TargetError};
 pub use text::{plain, plain_json, plain_line};
 pub use validate::ValidationError;
-
-pub fn markdown(_: &Document) -> String {
-    String::new()
-}
-pub fn openapi(_: &Document) -> serde_json::Value {
-    serde_json::Value::Null
-}

@@ -34,7 +34,7 @@ pub use config::{AgentConfig, ComponentConfig, ConfigError, ConfigFile};
 pub use definitions::DefinitionChange;
 pub use docs::{EmbedError, embed_docs};
 pub use error::{ExecuteError, LoadError};
-pub use files::{default_home, write_atomically};
+pub use files::{default_home, write_atomically, write_with_backup};
 pub use id::{ComponentId, IdError};
 pub use manager::{CallOutcome, Config, LifecycleManager, StartError};
 pub use metadata::{Inspection, Interface, Metadata};

@@ -26,6 +26,11 @@ use crate::admin::{self, AdminTool};
 /// The key under which a server names itself in every result of the stateless era.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
+/// The versions of the protocol that are spoken, the oldest first.
+pub fn protocol_versions() -> Vec<String> {
+    ProtocolVersion::KNOWN_VERSIONS.iter().map(ToString::to_string).collect()
+}
+
 /// Serves the tools of a [`LifecycleManager`]. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Server {

@@ -7,7 +7,7 @@ mod admin;
 mod handler;
 mod stdio;
 
-pub use handler::Server;
+pub use handler::{Server, protocol_versions};
 pub use stdio::{ServeError, serve, serve_stdio};
 
 #[cfg(test)]

@@ -186,7 +186,7 @@ fn print_help(target: &str, item: &Item, parameters: &Parameters) -> anyhow::Res
             .min(36);
         help.push_str("\nArguments (`--name value`, or `name=value`):\n");
         for (written, about) in rows {
-            help.push_str(&format!("  {written:width$}  {about}").trim_end_matches(' '));
+            help.push_str(format!("  {written:width$}  {about}").trim_end());
             help.push('\n');
         }
     }

@@ -27,9 +27,9 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(command: &ServerCommand) -> Result<(Self, ChildStdout, ChildStdin), ConnectError> {
-        let failed = |source| ConnectError::Start {
+        let failed = |problem| ConnectError::Start {
             program: command.program.clone(),
-            source,
+            problem,
         };
         let mut wrapped = CommandWrap::with_new(&command.program, |process| {
             process.args(&command.arguments).envs(command.environment.iter().cloned());

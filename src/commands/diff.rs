@@ -1,0 +1,57 @@
+//! `host diff`: what changed between two catalogs.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use catalog::Catalog;
+use clap::Args;
+use policy::Timeout;
+
+use super::catalog::read;
+use crate::options::LoadOptions;
+use crate::output;
+use crate::remote::{RemoteOptions, warn_of_problems};
+
+/// Show what changed between two catalogs, with the changes that break callers marked; these end it with exit code 1
+#[derive(Args)]
+pub(crate) struct Diff {
+    /// The earlier one: a file that `host catalog --json` wrote, or anything that `host catalog` takes
+    old: String,
+    /// The later one
+    new: String,
+    /// Print the changes as JSON
+    #[arg(long)]
+    json: bool,
+    /// Time for each of connecting and listing, as in `500ms`, `30s`, `2m`
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    timeout: Timeout,
+    #[command(flatten)]
+    remote: RemoteOptions,
+    #[command(flatten)]
+    load: LoadOptions,
+}
+
+impl Diff {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let (old, new) = (self.catalog(&self.old)?, self.catalog(&self.new)?);
+        let diff = catalog::diff(old.document(), new.document());
+        if self.json {
+            output::line(&catalog::plain_json(&serde_json::to_string_pretty(&diff)?))?;
+        } else {
+            output::line(diff.to_text().trim_end())?;
+        }
+        Ok(ExitCode::from(u8::from(diff.is_breaking())))
+    }
+
+    fn catalog(&self, text: &str) -> anyhow::Result<Catalog> {
+        let catalog = if Path::new(text).extension().is_some_and(|extension| extension == "json") {
+            let json = std::fs::read(text).with_context(|| format!("`{text}` could not be read"))?;
+            Catalog::from_json(&json).with_context(|| format!("`{text}` cannot be compared"))?
+        } else {
+            read(text, &self.remote, &self.load, self.timeout.duration())?
+        };
+        warn_of_problems(&catalog);
+        Ok(catalog)
+    }
+}
