@@ -13,11 +13,12 @@ mod remote;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Serve the functions of any WebAssembly component, or the commands of any program, as MCP tools, in a sandbox that grants nothing by default.
 #[derive(Parser)]
-#[command(version, disable_version_flag = true, max_term_width = 100)]
+#[command(version, disable_version_flag = true, max_term_width = 100, arg_required_else_help = true)]
 struct Cli {
     /// Print the version
     #[arg(short = 'V', long)]
@@ -62,7 +63,13 @@ fn main() -> ExitCode {
     cli.logging.start();
     let result = match cli.command {
         Some(command) => command.run(),
-        None => print_version(cli.json),
+        None if cli.version => print_version(cli.json),
+        None => Cli::command()
+            .error(
+                ErrorKind::MissingSubcommand,
+                "there is no command\nhint: `host --help` lists them",
+            )
+            .exit(),
     };
     result.unwrap_or_else(|error| {
         output::error(&format!("{error:#}"));

@@ -274,6 +274,8 @@ impl ComponentName {
         let file = Place::File(path.clone());
         let text = path.to_string_lossy();
         if text.contains("://") {
+            // What is no source at all says so itself.
+            text.parse::<sources::Source>()?;
             bail!("`{text}` has to be added before it is used\nhint: `host add {text}`");
         }
         let is_wasm = path

@@ -80,6 +80,9 @@ impl RemoteOptions {
         let token = match &self.token_file {
             Some(file) => {
                 let token = std::fs::read_to_string(file).with_context(|| format!("`{}` could not be read", file.display()))?;
+                if token.trim().is_empty() {
+                    bail!("there is no token in `{}`", file.display());
+                }
                 Some(token.trim().to_owned())
             }
             None => std::env::var("HOST_MCP_TOKEN").ok(),
@@ -141,12 +144,33 @@ pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
     let result = runtime.block_on(async {
         tokio::select! {
             result = work => result,
-            _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+            () = interrupted() => bail!("interrupted"),
         }
     });
     // Nobody waits for a schema that takes forever.
     runtime.shutdown_background();
     result
+}
+
+/// Waits for a signal that ends programs.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Says what is missing in a catalog.

@@ -20,6 +20,7 @@ const LAYERS: &[(&str, Option<u8>)] = &[
     ("component2json", Some(2)),
     ("policy", Some(2)),
     ("structured-output", Some(1)),
+    ("catalog", Some(1)),
     ("test-guests", None),
 ];
 
@@ -66,8 +67,8 @@ fn pure_crates_know_no_runtime_and_no_protocol() {
 }
 
 #[test]
-fn only_one_crate_knows_the_protocol_and_only_one_connects() {
-    for (library, user) in [("rmcp", "mcp-server"), ("reqwest", "sources")] {
+fn the_protocol_and_the_network_have_two_rooms_each() {
+    for (library, rooms) in [("rmcp", ["catalog", "mcp-server"]), ("reqwest", ["catalog", "sources"])] {
         let users: Vec<String> = packages()
             .into_iter()
             .filter(|package| {
@@ -76,7 +77,7 @@ fn only_one_crate_knows_the_protocol_and_only_one_connects() {
             })
             .map(|package| package.name)
             .collect();
-        assert_eq!(users, [user], "{library}");
+        assert_eq!(users, rooms, "{library}");
     }
 }
 

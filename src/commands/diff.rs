@@ -45,13 +45,23 @@ impl Diff {
     }
 
     fn catalog(&self, text: &str) -> anyhow::Result<Catalog> {
-        let catalog = if Path::new(text).extension().is_some_and(|extension| extension == "json") {
-            let json = std::fs::read(text).with_context(|| format!("`{text}` could not be read"))?;
-            Catalog::from_json(&json).with_context(|| format!("`{text}` cannot be compared"))?
-        } else {
-            read(text, &self.remote, &self.load, self.timeout.duration())?
+        let catalog = match written(text)? {
+            Some(json) => Catalog::from_json(&json).with_context(|| format!("`{text}` cannot be compared"))?,
+            None => read(text, &self.remote, &self.load, self.timeout.duration())?,
         };
         warn_of_problems(&catalog);
         Ok(catalog)
     }
+}
+
+/// The bytes of a file that looks like JSON.
+fn written(text: &str) -> anyhow::Result<Option<Vec<u8>>> {
+    let path = Path::new(text);
+    let is_named_so = path.extension().is_some_and(|extension| extension == "json");
+    if !is_named_so && !path.is_file() {
+        return Ok(None);
+    }
+    let bytes = std::fs::read(path).with_context(|| format!("`{text}` could not be read"))?;
+    let is_json = bytes.trim_ascii_start().starts_with(b"{");
+    Ok(Some(bytes).filter(|_| is_named_so || is_json))
 }

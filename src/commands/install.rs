@@ -100,6 +100,7 @@ impl Install {
         let entry = self.entry(sources)?;
         let environment = environment()?;
         let file = self.place.file(client, &environment)?;
+        let is_here = client.traces(&environment).iter().any(|trace| trace.exists());
         let edit = |text: Option<&str>| client.install(text, &entry, self.replace);
         let written = self.place.edit(&file, edit).map_err(|error| match error.downcast_ref() {
             Some(EditError::Broken { .. } | EditError::Style { .. } | EditError::Root { .. } | EditError::Container { .. }) => {
@@ -119,8 +120,7 @@ impl Install {
             _ => output::line(&format!("installed {what}"))?,
         }
         written.tell_of_backup();
-        let traces = client.traces(&environment);
-        if !self.place.project && written.change != Change::None && !traces.iter().any(|trace| trace.exists()) {
+        if !self.place.project && !is_here {
             output::note(&format!("note: {} does not seem to be installed here", client.title()));
         }
         if matches!(written.change, Change::Added | Change::Replaced) && !self.place.dry_run {

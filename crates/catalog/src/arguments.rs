@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::plain_line;
+use crate::references::follow;
 
 /// How far references and nested objects are followed.
 const MAX_DEPTH: usize = 3;
@@ -356,7 +357,7 @@ impl Types {
 
     /// What a schema allows, as far as that is easily seen; anything, where it is not.
     fn of(schema: &Value, root: &Value, depth: usize) -> Self {
-        let schema = resolve(schema, root);
+        let schema = follow(root, schema);
         let of_values = |values: &[Value]| {
             let mut types = Self::default();
             for value in values {
@@ -398,7 +399,7 @@ impl Types {
 
 /// The properties of an object; those of objects in it after the object itself.
 fn collect(schema: &Value, root: &Value, path: &mut Vec<String>, outer_required: bool, all: &mut Vec<Parameter>) {
-    let schema = resolve(schema, root);
+    let schema = follow(root, schema);
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return;
     };
@@ -413,7 +414,7 @@ fn collect(schema: &Value, root: &Value, path: &mut Vec<String>, outer_required:
         if all.len() >= MAX_PARAMETERS {
             return;
         }
-        let property = resolve(property, root);
+        let property = follow(root, property);
         let types = Types::of(property, root, 0);
         let required = outer_required && required.contains(&key.as_str());
         path.push(key.clone());
@@ -453,22 +454,6 @@ fn about(property: &Value, required: bool) -> String {
         parts.push("[required]".to_owned());
     }
     parts.join(" ")
-}
-
-/// Where a local reference leads, through a few others.
-fn resolve<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
-    let mut schema = schema;
-    for _ in 0..MAX_DEPTH {
-        let pointer = schema
-            .get("$ref")
-            .and_then(Value::as_str)
-            .and_then(|target| target.strip_prefix('#'));
-        match pointer.and_then(|pointer| root.pointer(pointer)) {
-            Some(target) => schema = target,
-            None => break,
-        }
-    }
-    schema
 }
 
 /// `maxResults` and `max_results` as `max-results`.

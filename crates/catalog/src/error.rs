@@ -6,13 +6,13 @@ use std::time::Duration;
 /// Why a server could not be reached, or could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    #[error("`{program}` could not be started: {problem}{}", if problem.kind() == io::ErrorKind::NotFound { "\nhint: is it installed, and in PATH?" } else { "" })]
+    #[error("`{program}` could not be started: {problem}{}", if problem.kind() == io::ErrorKind::NotFound { "\nhint: is it installed, and in PATH?" } else { "\nhint: is it a program that may be run?" })]
     Start { program: String, problem: io::Error },
     #[error("the server ended{status}{}", last_words(.stderr))]
     Ended { status: String, stderr: String },
-    #[error("the server did not answer within {} s{}\nhint: `--timeout` gives it more time", .limit.as_secs_f64(), last_words(.stderr))]
+    #[error("the server did not answer within {} s{}\nhint: `--timeout` gives it more time; `--era legacy` helps with a server that passes over what it does not know", .limit.as_secs_f64(), last_words(.stderr))]
     Timeout { limit: Duration, stderr: String },
-    #[error("`{url}` could not be reached: {problem}")]
+    #[error("`{url}` could not be reached: {problem}\nhint: is the server running, and the address right?")]
     Unreachable { url: String, problem: String },
     #[error(
         "`{url}` asks for authorization\nhint: give a token with `--token-file FILE` or HOST_MCP_TOKEN, or a header with `--header`"
@@ -24,6 +24,8 @@ pub enum ConnectError {
     Redirect { url: String, to: String },
     #[error("the server sent a message of more than {} MiB", .limit >> 20)]
     TooLarge { limit: usize },
+    #[error("the server sent a message that is nested too deeply to be read")]
+    TooDeep,
     #[error("the server does not keep to the protocol: {problem}")]
     Protocol { problem: String },
     #[error("no connection can be made: {0}")]

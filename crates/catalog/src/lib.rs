@@ -31,5 +31,5 @@ pub use error::{CallError, ConnectError};
 pub use markdown::markdown;
 pub use openapi::openapi;
 pub use target::{Endpoint, ServerCommand, Target, TargetError};
-pub use text::{plain, plain_json, plain_line};
+pub use text::{plain, plain_json, plain_line, steers};
 pub use validate::ValidationError;

@@ -13,6 +13,7 @@ use url::Url;
 
 use crate::document::{Document, Item, Tool};
 use crate::references::{Names, Under, follow};
+use crate::validate::does_not_compile;
 
 type Object = Map<String, Value>;
 
@@ -94,7 +95,7 @@ fn operation(item: &Item, tool: &Tool, id: &str, schemas: &mut Object) -> Value 
         let failed = item
             .error
             .as_ref()
-            .is_some_and(|error| error.contains(&format!("the {side} schema does not compile")));
+            .is_some_and(|error| error.contains(&does_not_compile(side)));
         let moved = if failed { Ok(json!({})) } else { relocate(schema, &name) };
         let moved = moved.unwrap_or_else(|problem| {
             errors.push(format!("the {side} schema is left out: {problem}"));

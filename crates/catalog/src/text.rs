@@ -27,7 +27,8 @@ pub fn plain_json(json: &str) -> String {
     plain
 }
 
-fn steers(c: char) -> bool {
+/// Would this character do something to a terminal, or to the text around it, besides being shown?
+pub fn steers(c: char) -> bool {
     let reorders = matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{061C}');
     // Characters that nobody sees, in which instructions have been hidden.
     let is_tag = matches!(c, '\u{E0000}'..='\u{E007F}');

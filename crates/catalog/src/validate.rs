@@ -25,6 +25,9 @@ const MAX_NODES: usize = 200_000;
 /// Of one check; more help nobody.
 const MAX_ERRORS: usize = 10;
 
+/// How much of a problem is told, in characters.
+const MAX_PROBLEM: usize = 300;
+
 /// Which schema of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
@@ -166,7 +169,14 @@ fn describe(side: Side, problem: &str) -> String {
         Side::Input => "input",
         Side::Output => "output",
     };
-    format!("the {schema} schema does not compile: {problem}")
+    // It may repeat a large part of the schema.
+    let problem: String = problem.chars().take(MAX_PROBLEM).collect();
+    format!("{}: {problem}", does_not_compile(schema))
+}
+
+/// How the error of an item begins that has a schema of no use.
+pub(crate) fn does_not_compile(schema: &str) -> String {
+    format!("the {schema} schema does not compile")
 }
 
 /// Is it of a size that can be compiled?

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use catalog::{Catalog, Item, Parameters, Payloads, plain, plain_line};
+use catalog::{Catalog, Item, Parameters, Payloads, plain, plain_line, steers};
 use clap::{Args, CommandFactory};
 use command2json::add_argument;
 use component2json::{Function, Kind, argument_from_text};
@@ -95,6 +95,17 @@ impl Call {
         }
     }
 
+    /// An error about an argument, with where to read what the tool takes.
+    fn with_help(&self, error: anyhow::Error) -> anyhow::Error {
+        let text = error.to_string();
+        if text.contains("hint:") {
+            return error;
+        }
+        let tool = self.tool.as_deref().unwrap_or_default();
+        let (target, tool) = (quoted(&self.target), quoted(tool));
+        anyhow::anyhow!("{text}\nhint: `host call {target} {tool} --help` shows what it takes")
+    }
+
     fn asks_for_help(&self) -> bool {
         self.arguments.iter().any(|word| matches!(word.as_str(), "-h" | "--help"))
     }
@@ -119,7 +130,8 @@ impl Call {
 
     fn arguments(&self, plan: Option<Plan<'_>>, parameters: &Parameters) -> anyhow::Result<Value> {
         let mut arguments = self.given_json()?;
-        for (name, text) in parameters.pairs(&self.arguments)? {
+        let pairs = parameters.pairs(&self.arguments);
+        for (name, text) in pairs.map_err(|error| self.with_help(error.into()))? {
             match plan {
                 Some(Plan::Function(function)) => {
                     let (key, value) = argument_from_text(function, &name, &text)?;
@@ -169,11 +181,7 @@ fn print_help(target: &str, item: &Item, parameters: &Parameters) -> anyhow::Res
     if let Some(about) = item.description.as_deref().or(item.title.as_deref()) {
         help.push_str(&format!("{}\n\n", plain(about).trim()));
     }
-    let target = if target.contains(' ') {
-        format!("'{target}'")
-    } else {
-        target.to_owned()
-    };
+    let target = quoted(target);
     let more = if parameters.is_empty() { "" } else { " [ARGUMENTS]" };
     help.push_str(&format!("Usage: host call {target} {}{more}\n", plain_line(&item.name)));
     if !parameters.is_empty() {
@@ -268,17 +276,23 @@ fn for_terminal(text: &str) -> String {
 }
 
 fn visible(c: char) -> char {
-    if c.is_control() && c != '\n' && c != '\t' {
-        '\u{FFFD}'
+    if steers(c) && c != '\n' && c != '\t' { '\u{FFFD}' } else { c }
+}
+
+/// As a word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
     } else {
-        c
+        format!("'{}'", plain_line(word).replace('\'', "'\\''"))
     }
 }
 
 fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
-    match serde_json::from_str(text).context("the arguments are not JSON")? {
+    match serde_json::from_str(text).context("`--args` is not JSON")? {
         Value::Object(object) => Ok(object),
-        _ => bail!("the arguments must be a JSON object, as in `{{\"a\": 2}}`"),
+        _ => bail!("`--args` must be a JSON object, as in `{{\"a\": 2}}`"),
     }
 }
 

@@ -47,16 +47,13 @@ async fn with(call: &Call, connection: &mut Connection) -> anyhow::Result<ExitCo
 /// What was typed, and checked before anybody is asked.
 fn arguments(call: &Call, catalog: &Catalog, item: &Item, parameters: &Parameters) -> anyhow::Result<Map<String, Value>> {
     let mut arguments = call.given_json()?;
-    parameters.add(&mut arguments, &call.arguments)?;
+    let added = parameters.add(&mut arguments, &call.arguments);
+    added.map_err(|error| call.with_help(error.into()))?;
     match catalog.validate_input(&item.name, &Value::Object(arguments.clone())) {
         Err(error @ (ValidationError::Invalid(_) | ValidationError::UnknownTool(_))) => {
-            bail!(
-                "these are no arguments for `{}`: {}\nhint: `host call {} {} --help` shows what it takes",
-                plain_line(&item.name),
-                plain(&error.to_string()),
-                call.target,
-                plain_line(&item.name),
-            )
+            let name = plain_line(&item.name);
+            let problem = plain(&error.to_string());
+            Err(call.with_help(anyhow::anyhow!("these are no arguments for `{name}`: {problem}")))
         }
         // What the schema cannot say, the server will.
         Ok(()) | Err(ValidationError::Unusable(_) | ValidationError::TooSlow) => Ok(arguments),

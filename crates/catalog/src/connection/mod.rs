@@ -12,7 +12,7 @@ use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ErrorCode, Implementation, ListPromptsRequest,
     ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion,
 };
-use rmcp::service::{PeerRequestOptions, RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, PeerRequestOptions, RunningService, ServiceError};
 use rmcp::transport::IntoTransport;
 use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
 use serde_json::{Map, Value};
@@ -76,7 +76,7 @@ impl Connection {
                 let tls = options.tls.clone();
                 let tls = tls.ok_or_else(|| ConnectError::Setup("there are no certificates to trust".to_owned()))?;
                 let wire = Wire::default();
-                let transport = web::transport(endpoint, tls, wire.clone())?;
+                let transport = web::transport(endpoint, options.era, tls, wire.clone())?;
                 Self::handshake(transport, wire, None, options.era, options.timeout, deadline).await
             }
             Target::Command(command) => {
@@ -142,9 +142,9 @@ impl Connection {
             }),
             Ok(Err(error)) => {
                 let ended = has_ended(&error);
-                Err(explain(&wire, process.as_mut(), ended, error.to_string()).await)
+                Err(explain(&wire, process.as_mut(), ended, in_words(&error, era)).await)
             }
-            Err(_) => Err(timed_out(timeout, process.as_ref())),
+            Err(_) => Err(timed_out(&wire, timeout, process.as_ref())),
         }
     }
 
@@ -269,6 +269,9 @@ impl Connection {
         let result = self
             .request(ClientRequest::CallToolRequest(CallToolRequest::new(params)))
             .await?;
+        if !result.is_object() {
+            return Err(CallError::Answer("it is no object".to_owned()));
+        }
         if result.get("resultType").and_then(Value::as_str) == Some("input_required") {
             return Err(CallError::InputRequired);
         }
@@ -301,8 +304,8 @@ impl Connection {
                     message: crate::plain(&error.message),
                 });
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => return Err(timed_out(self.timeout, self.process.as_ref()).into()),
+            Ok(Err(error)) => crate::plain_line(&error.to_string()),
+            Err(_) => return Err(timed_out(&self.wire, self.timeout, self.process.as_ref()).into()),
         };
         let ended = self.service.is_transport_closed();
         Err(explain(&self.wire, self.process.as_mut(), ended, problem).await.into())
@@ -380,12 +383,26 @@ impl List {
     }
 }
 
-fn has_ended(error: &rmcp::service::ClientInitializeError) -> bool {
-    use rmcp::service::ClientInitializeError::{ConnectionClosed, LegacyFallbackFailed, TransportError};
+fn has_ended(error: &ClientInitializeError) -> bool {
+    use ClientInitializeError::{ConnectionClosed, LegacyFallbackFailed, TransportError};
     match error {
         ConnectionClosed(_) | TransportError { .. } => true,
         LegacyFallbackFailed { fallback, .. } => has_ended(fallback),
         _ => false,
+    }
+}
+
+/// What went wrong when the connection was opened.
+fn in_words(error: &ClientInitializeError, era: Era) -> String {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => in_words(fallback, era),
+        ClientInitializeError::ConnectionClosed(_) => "it closed the connection without an answer".to_owned(),
+        ClientInitializeError::JsonRpcError(error) if era == Era::Modern => {
+            let message = crate::plain_line(&error.message);
+            format!("{message}\nhint: it may be an older server; leave `--era` out")
+        }
+        ClientInitializeError::JsonRpcError(error) => crate::plain_line(&error.message),
+        other => crate::plain_line(&other.to_string()),
     }
 }
 
@@ -399,15 +416,13 @@ async fn explain(wire: &Wire, process: Option<&mut Process>, ended: bool, proble
             status: process.status().await,
             stderr: process.stderr(),
         },
-        _ => ConnectError::Protocol {
-            problem: crate::plain_line(&problem),
-        },
+        _ => ConnectError::Protocol { problem },
     }
 }
 
-fn timed_out(limit: Duration, process: Option<&Process>) -> ConnectError {
-    ConnectError::Timeout {
+fn timed_out(wire: &Wire, limit: Duration, process: Option<&Process>) -> ConnectError {
+    wire.trouble().unwrap_or_else(|| ConnectError::Timeout {
         limit,
         stderr: process.map(Process::stderr).unwrap_or_default(),
-    }
+    })
 }

@@ -80,7 +80,7 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while self.read_line().await {
-            let message = self.wire.received(&self.line);
+            let message = self.wire.message(&self.line);
             if message.is_none() && !self.line.trim_ascii().is_empty() {
                 // Servers print to stdout by mistake, most of them when they start.
                 tracing::debug!(line = %String::from_utf8_lossy(&self.line), "the server sent what is no message");
@@ -88,7 +88,7 @@ where
             self.line.clear();
             // A large message should not hold its memory for ever.
             self.line.shrink_to(64 << 10);
-            if message.is_some() {
+            if message.is_some() || self.wire.is_broken() {
                 return message;
             }
         }

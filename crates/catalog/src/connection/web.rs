@@ -17,6 +17,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
+use super::Era;
 use super::wire::{MAX_MESSAGE, Wire};
 use crate::{ConnectError, Endpoint};
 
@@ -35,6 +36,7 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 /// The transport to a server.
 pub(crate) fn transport(
     endpoint: &Endpoint,
+    era: Era,
     tls: rustls::ClientConfig,
     wire: Wire,
 ) -> Result<StreamableHttpClientTransport<Web>, ConnectError> {
@@ -53,6 +55,7 @@ pub(crate) fn transport(
     let web = Web {
         client,
         endpoint: Arc::new(endpoint.clone()),
+        probing: era == Era::Auto,
         wire,
     };
     let config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str());
@@ -63,6 +66,8 @@ pub(crate) fn transport(
 pub(crate) struct Web {
     client: reqwest::Client,
     endpoint: Arc<Endpoint>,
+    /// Is it still to be found out which era the server is of?
+    probing: bool,
     wire: Wire,
 }
 
@@ -131,13 +136,15 @@ impl Web {
     /// Events as they come, all of them together no larger than a message may be.
     fn events(&self, response: reqwest::Response) -> Events {
         let wire = self.wire.clone();
-        let kept = self.wire.clone();
-        let events = SseStream::from_bytes_stream(limited(response, wire));
-        let events = events.inspect(move |event| {
-            if let Ok(Sse { data: Some(data), .. }) = event {
-                // rmcp reads it again from the event.
-                kept.received(data.as_bytes());
-            }
+        let events = SseStream::from_bytes_stream(limited(response, self.wire.clone()));
+        let events = events.map(move |event| {
+            event.map(|mut event| {
+                let message = event.data.as_ref().and_then(|data| wire.received(data.as_bytes()));
+                if let Some(message) = message {
+                    event.data = Some(message.to_string());
+                }
+                event
+            })
         });
         events.boxed()
     }
@@ -168,8 +175,15 @@ impl StreamableHttpClient for Web {
             })
             .await?;
         let status = response.status();
+        let request = match &message {
+            ClientJsonRpcMessage::Request(request) => Some(request),
+            _ => None,
+        };
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(StreamableHttpPostResponse::Accepted);
+            return match request {
+                Some(_) => Err(self.unexpected(status, b"")),
+                None => Ok(StreamableHttpPostResponse::Accepted),
+            };
         }
         if status == StatusCode::NOT_FOUND && session.is_some() {
             return Err(StreamableHttpError::SessionExpired);
@@ -180,19 +194,14 @@ impl StreamableHttpClient for Web {
             return Ok(StreamableHttpPostResponse::Sse(self.events(response), new_session));
         }
         let answer = read(response, self.wire.clone()).await;
-        let parsed = self.wire.received(&answer);
+        let parsed = self.wire.message(&answer);
         let is_error = matches!(parsed, Some(ServerJsonRpcMessage::Error(_)));
         let is_auth_failure = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let request = match &message {
-            ClientJsonRpcMessage::Request(request) => Some(request),
-            _ => None,
-        };
+        let is_probe = self.probing && request.is_some_and(|request| matches!(request.request, ClientRequest::DiscoverRequest(_)));
         match (parsed, request) {
-            (_, Some(request))
-                if is_probe(&request.request) && session.is_none() && status.is_client_error() && !is_auth_failure =>
-            {
+            (parsed, Some(request)) if is_probe && session.is_none() && status.is_client_error() && !is_auth_failure => {
                 // An older server: it does not know the method, or not without a session. Its error may carry any id.
-                let error = match self.wire.received(&answer) {
+                let error = match parsed {
                     Some(ServerJsonRpcMessage::Error(error)) => error.error,
                     _ => ErrorData::invalid_request(format!("HTTP {status}"), None),
                 };
@@ -251,10 +260,6 @@ impl StreamableHttpClient for Web {
         // A server that keeps its sessions says so with an error, and that is all right.
         self.send(request).await.map(drop)
     }
-}
-
-fn is_probe(request: &ClientRequest) -> bool {
-    matches!(request, ClientRequest::DiscoverRequest(_))
 }
 
 fn header(response: &reqwest::Response, name: &str) -> Option<String> {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::ConnectError;
 
@@ -48,9 +48,18 @@ impl Wire {
         }
     }
 
-    /// Keeps what a message says, and reads it as rmcp does. `None` is no message at all.
-    pub(crate) fn received(&self, json: &[u8]) -> Option<ServerJsonRpcMessage> {
-        let message: Value = serde_json::from_slice(json).ok()?;
+    /// Keeps what a message says, and gives it as rmcp is to read it. `None` is no message at all.
+    pub(crate) fn received(&self, json: &[u8]) -> Option<Value> {
+        let mut message: Value = match serde_json::from_slice(json) {
+            Ok(message) => message,
+            Err(error) => {
+                // The parser does not follow what is deeper than a stack has room for.
+                if error.to_string().starts_with("recursion limit") {
+                    self.fail(ConnectError::TooDeep);
+                }
+                return None;
+            }
+        };
         let id: Option<RequestId> = message.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
         let result = message.get("result");
         if let (Some(id), Some(result)) = (&id, result) {
@@ -59,9 +68,20 @@ impl Wire {
                 answer.get_or_insert_with(|| result.clone());
             } else if state.openings.contains(id) {
                 state.handshake = Some(result.clone());
+                drop(state);
+                if let Some(result) = message.get_mut("result") {
+                    complete(result);
+                }
             }
         }
-        let is_answer = result.is_some() || message.get("error").is_some();
+        Some(message)
+    }
+
+    /// The same as a message of rmcp.
+    pub(crate) fn message(&self, json: &[u8]) -> Option<ServerJsonRpcMessage> {
+        let message = self.received(json)?;
+        let is_answer = message.get("result").is_some() || message.get("error").is_some();
+        let id = message.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
         serde_json::from_value(message).ok().or_else(|| {
             // Whoever waits for it should not wait for ever.
             let error = ErrorData::internal_error("the answer is not one of the protocol", None);
@@ -84,7 +104,34 @@ impl Wire {
         self.state().trouble.get_or_insert(trouble);
     }
 
+    pub(crate) fn is_broken(&self) -> bool {
+        self.state().trouble.is_some()
+    }
+
     pub(crate) fn trouble(&self) -> Option<ConnectError> {
         self.state().trouble.take()
+    }
+}
+
+/// Gives the result of `initialize` what rmcp insists on. That a server does not say its name is no reason not to talk to it.
+fn complete(result: &mut Value) {
+    let Some(result) = result.as_object_mut().filter(|result| result.contains_key("protocolVersion")) else {
+        return;
+    };
+    let mut object = |key: &str| {
+        let value = result.entry(key).or_insert(Value::Null);
+        if !value.is_object() {
+            *value = Value::Object(Map::new());
+        }
+    };
+    object("capabilities");
+    object("serverInfo");
+    if let Some(info) = result.get_mut("serverInfo").and_then(Value::as_object_mut) {
+        for key in ["name", "version"] {
+            let value = info.entry(key).or_insert(Value::Null);
+            if !value.is_string() {
+                *value = "".into();
+            }
+        }
     }
 }

@@ -202,6 +202,9 @@ impl<'a> Comparison<'a, '_> {
         if self.alternatives(old, new, path, depth) {
             return;
         }
+        if is_choice(old) != is_choice(new) {
+            return self.report(Effect::Other, path, UNCLEAR);
+        }
         self.types(&types(old), &types(new), path);
         self.values(old, new, path);
         for (key, limit) in LIMITS {
@@ -232,13 +235,19 @@ impl<'a> Comparison<'a, '_> {
 
     /// A choice between types, as in `anyOf: [{type: string}, {type: null}]`, compared type by type. Was it one?
     fn alternatives(&mut self, old: &'a Object, new: &'a Object, path: &str, depth: usize) -> bool {
-        let is_choice = |fields: &Object| fields.contains_key("anyOf") || fields.contains_key("oneOf");
         if !is_choice(old) && !is_choice(new) {
             return false;
         }
         let (Some(old), Some(new)) = (self.by_type(old, self.old_root), self.by_type(new, self.new_root)) else {
             return false;
         };
+        // An integer may have become a number, or the reverse; what else is asked of it would not be compared.
+        if ["integer", "number"]
+            .iter()
+            .any(|kind| old.contains_key(kind) != new.contains_key(kind))
+        {
+            return false;
+        }
         let names = |by_type: &HashMap<&'a str, Branch<'a>>| by_type.keys().map(|kind| (*kind).to_owned()).collect::<HashSet<_>>();
         self.types(&Some(names(&old)), &Some(names(&new)), path);
         let mut kinds: Vec<&str> = old.keys().filter(|kind| new.contains_key(*kind)).copied().collect();
@@ -588,7 +597,7 @@ const TEXTS: [&str; 6] = [
     "contentMediaType",
 ];
 
-/// Does a keyword forbid values? One that nobody knows does not; what is only looked up through references is compared there.
+/// Does a keyword forbid values? One that nobody knows may; what is only there to be referred to is compared where it is used.
 fn is_constraint(key: &str) -> bool {
     !is_annotation(key)
         && !matches!(
@@ -604,6 +613,10 @@ fn is_compared(key: &str) -> bool {
         "type" | "enum" | "const" | "properties" | "required" | "additionalProperties" | "items" | "prefixItems"
     ) || TEXTS.contains(&key)
         || LIMITS.iter().any(|(limit, _)| *limit == key)
+}
+
+fn is_choice(fields: &Object) -> bool {
+    fields.contains_key("anyOf") || fields.contains_key("oneOf")
 }
 
 /// None for all of them.

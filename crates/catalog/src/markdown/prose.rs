@@ -15,6 +15,8 @@ use crate::text::plain;
 const MAX_DEPTH: usize = 6;
 /// A line that ends earlier was meant to end there; a longer one was wrapped.
 const WRAPPED: usize = 60;
+/// A word that is longer is taken for an address without a look at the rest of it.
+const LONG_WORD: usize = 300;
 
 /// A text as blocks of a page.
 pub(super) fn blocks(text: &str) -> String {
@@ -54,11 +56,28 @@ pub(super) fn cell_code(text: &str) -> String {
     let text = one_line(text);
     if text.contains('|') && text.contains('\\') {
         // Renderers do not agree on what a backslash before a bar means here.
-        let mut escaped = String::new();
-        escape(&text, &mut escaped);
-        return format!("<code>{}</code>", escaped.replace("\\|", "&#124;"));
+        return html_code(&text);
     }
     code(&text).replace('|', "\\|")
+}
+
+/// The same where backticks cannot be used.
+fn html_code(text: &str) -> String {
+    let mut escaped = String::new();
+    escape(&one_line(text), &mut escaped);
+    format!("<code>{}</code>", escaped.replace("\\|", "&#124;"))
+}
+
+/// Is the last word one that renderers make a link of? Then it goes on to the next space or `<`, whatever is written behind it.
+fn ends_in_address(text: &str) -> bool {
+    let word: String = text
+        .chars()
+        .rev()
+        .take_while(|c| !c.is_whitespace() && *c != '<')
+        .take(LONG_WORD)
+        .collect();
+    // From its end, so backwards.
+    word.len() >= LONG_WORD || word.contains("//:") || word.to_ascii_lowercase().contains(".www")
 }
 
 /// A block of code that ends where it should.
@@ -97,12 +116,13 @@ fn escape(text: &str, into: &mut String) {
         match c {
             // Also in `snake_case`, where it is left alone.
             '_' if is_word(before) && is_word(chars.peek().copied()) => into.push('_'),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '|' | '~' | '$' => {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' => {
                 into.push('\\');
                 into.push(c);
             }
-            // As an entity, so that an address stays one that a renderer finds.
+            // As entities: a renderer that makes links of addresses takes a backslash for a part of them, and what follows is bare.
             '&' => into.push_str("&amp;"),
+            '<' => into.push_str("&lt;"),
             '\n' | '\r' => into.push(' '),
             _ => into.push(c),
         }
@@ -202,8 +222,11 @@ impl<'a> Writer<'a> {
                 None => escape(&text, &mut self.inline),
             },
             Event::Code(text) => {
-                let is_cell = self.in_cell || self.in_row;
-                let span = if is_cell { cell_code(&text) } else { code(&text) };
+                let span = match self.in_cell || self.in_row {
+                    _ if ends_in_address(&self.inline) => html_code(&text),
+                    true => cell_code(&text),
+                    false => code(&text),
+                };
                 self.inline.push_str(&span);
             }
             Event::Html(text) => {
@@ -281,6 +304,11 @@ impl<'a> Writer<'a> {
             Tag::Link { dest_url, .. } => {
                 let address = web_address(&dest_url);
                 if address.is_some() {
+                    // Before a link, this would make an image of it.
+                    if self.inline.ends_with('!') {
+                        self.inline.pop();
+                        self.inline.push_str("&#33;");
+                    }
                     self.inline.push('[');
                 }
                 self.links.push((dest_url.into_string(), address));
@@ -297,9 +325,9 @@ impl<'a> Writer<'a> {
         match tag {
             TagEnd::Paragraph => self.flush(),
             TagEnd::HtmlBlock => {
-                let end = self.line_break();
-                while let Some(rest) = self.inline.strip_suffix(end) {
-                    self.inline.truncate(rest.len());
+                for end in ["\\\n", "<br>\n", "<br>"] {
+                    let length = self.inline.trim_end_matches(end).len();
+                    self.inline.truncate(length);
                 }
                 self.flush();
             }
@@ -374,6 +402,7 @@ impl<'a> Writer<'a> {
         match (self.in_heading, self.in_cell || self.in_row) {
             (true, _) => " ",
             (false, true) => "<br>",
+            (false, false) if ends_in_address(&self.inline) => "<br>\n",
             (false, false) => "\\\n",
         }
     }
@@ -405,6 +434,8 @@ impl<'a> Writer<'a> {
             Container::Quote if self.in_cell => self.push(&frame.text, Kind::Paragraph),
             Container::Quote => self.push(&prefixed(&frame.text, "> ", "> "), Kind::Paragraph),
             Container::List { .. } => self.push(&frame.text, if is_loose { Kind::Paragraph } else { Kind::Tight }),
+            // Of these, `- - -` would be a rule.
+            Container::Item { .. } if frame.text.is_empty() => {}
             Container::Item { marker } => {
                 let item = if self.in_cell {
                     let marker = if marker == "- " { "• " } else { marker.as_str() };
