@@ -211,10 +211,10 @@ fn overview(document: &Document) -> String {
 }
 
 fn row(item: &Item) -> [String; 3] {
-    let about = match &item.error {
-        Some(error) => format!("(cannot be used: {})", plain_line(error)),
-        None => first_sentence(item.description.as_deref().or(item.title.as_deref()).unwrap_or_default()),
-    };
+    let mut about = first_sentence(item.description.as_deref().or(item.title.as_deref()).unwrap_or_default());
+    if let Some(error) = &item.error {
+        about = format!("{about} (problem: {})", plain_line(error)).trim_start().to_owned();
+    }
     [item.detail.type_name().to_owned(), plain_line(&item.name), about]
 }
 

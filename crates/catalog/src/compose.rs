@@ -222,7 +222,7 @@ fn ui(meta: Option<&Value>) -> Option<Value> {
 fn mark_duplicates(items: &mut [Item]) {
     let mut seen = std::collections::HashSet::new();
     for item in items {
-        if !seen.insert((item.name.clone(), item.detail.address().to_owned())) {
+        if !seen.insert((item.name.clone(), item.detail.address().to_owned())) && !item.name.is_empty() {
             item.add_error(format!("another {} has the same name", item.detail.type_name()));
         }
     }

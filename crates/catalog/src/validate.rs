@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jsonschema::Validator;
+use jsonschema::{Retrieve, Uri, Validator};
 use serde_json::Value;
 
 use crate::document::{Detail, Item};
@@ -137,7 +137,10 @@ fn compile_all(wanted: Vec<(usize, Side, Value)>) -> Compiled {
     let count = wanted.len();
     let work = move || {
         for (place, side, schema) in wanted {
-            let result = jsonschema::options().build(&schema).map_err(|error| error.to_string());
+            let result = jsonschema::options()
+                .with_retriever(Nowhere)
+                .build(&schema)
+                .map_err(|error| error.to_string());
             if send.send(((place, side), result)).is_err() {
                 break;
             }
@@ -156,6 +159,15 @@ fn compile_all(wanted: Vec<(usize, Side, Value)>) -> Compiled {
         compiled.insert(key, result);
     }
     compiled
+}
+
+/// Where schemas are fetched from.
+struct Nowhere;
+
+impl Retrieve for Nowhere {
+    fn retrieve(&self, _: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err("nothing outside of the schema is fetched".into())
+    }
 }
 
 fn start(work: impl FnOnce() + Send + 'static) -> Result<(), ValidationError> {
