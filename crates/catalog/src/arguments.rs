@@ -77,13 +77,13 @@ impl Parameters {
         Self { all, reserved }
     }
 
-    /// The name and the text of every argument, for who reads the texts otherwise. Names are the last key.
+    /// The name and the text of every argument, for who reads them otherwise: of a flag its last key, of `name=value` the name as it is.
     pub fn pairs(&self, words: &[String]) -> Result<Vec<(String, String)>, ArgumentError> {
         let given = self.given(words)?;
         let pair = |given: Given| {
             let name = match given.parameter {
-                Some(parameter) => parameter.path.last().cloned().unwrap_or_default(),
-                None => given.name,
+                Some(parameter) if given.is_flag => parameter.path.last().cloned().unwrap_or_default(),
+                _ => given.name,
             };
             (name, given.text)
         };
@@ -192,6 +192,7 @@ impl Parameters {
                 let (name, text) = word.split_once('=').ok_or_else(|| ArgumentError::Word(word.clone()))?;
                 given.push(Given {
                     name: name.to_owned(),
+                    is_flag: false,
                     parameter: self.find(name),
                     text: text.to_owned(),
                 });
@@ -217,6 +218,7 @@ impl Parameters {
             };
             given.push(Given {
                 name: name.to_owned(),
+                is_flag: true,
                 parameter: Some(parameter),
                 text,
             });
@@ -228,6 +230,7 @@ impl Parameters {
 /// One argument as it was typed.
 struct Given<'a> {
     name: String,
+    is_flag: bool,
     parameter: Option<&'a Parameter>,
     text: String,
 }
