@@ -297,7 +297,7 @@ impl ComponentName {
 }
 
 /// How sources are reached.
-#[derive(Args)]
+#[derive(Clone, Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkOptions {
     /// Trust the certificate authorities in this PEM file, besides those of the system; can be repeated
@@ -308,10 +308,15 @@ pub(crate) struct NetworkOptions {
 }
 
 impl NetworkOptions {
+    /// The same for other clients.
+    pub(crate) fn client_options(&self) -> ClientOptions {
+        client_options(&self.ca_file)
+    }
+
     /// A manager that can fetch, and serves nothing.
     pub(crate) fn manager(&self) -> anyhow::Result<Arc<LifecycleManager>> {
         let config = Config {
-            network: client_options(&self.ca_file),
+            network: self.client_options(),
             progress: progress::on_terminal(),
             ..Config::default()
         };
@@ -320,7 +325,7 @@ impl NetworkOptions {
 }
 
 /// How sources are reached: trusting these authorities, and the one that HOST_CA_FILE names.
-pub(crate) fn client_options(ca_files: &[PathBuf]) -> ClientOptions {
+fn client_options(ca_files: &[PathBuf]) -> ClientOptions {
     let from_environment = std::env::var_os("HOST_CA_FILE").filter(|file| !file.is_empty());
     ClientOptions {
         ca_files: ca_files.iter().cloned().chain(from_environment.map(PathBuf::from)).collect(),

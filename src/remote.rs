@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use lifecycle::LifecycleManager;
 use mcp_server::Server;
 
-use crate::options::{ComponentName, client_options};
+use crate::options::{ComponentName, NetworkOptions};
 use crate::{clients, output};
 
 /// How a server that is not ours is reached.
@@ -24,15 +24,14 @@ pub(crate) struct RemoteOptions {
     /// Send the bearer token in this file to a URL; HOST_MCP_TOKEN holds one as well
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Trust the certificate authorities in this PEM file, besides those of the system; can be repeated
-    #[arg(long, value_name = "FILE")]
-    ca_file: Vec<PathBuf>,
     /// Which handshake to make
     #[arg(long, value_name = "ERA", default_value = "auto")]
     era: EraOption,
     /// Take the target for the name of a server in this client: claude-code, vscode, cursor and so on
     #[arg(long, value_name = "CLIENT")]
     from: Option<Client>,
+    #[command(flatten)]
+    pub(crate) network: NetworkOptions,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -100,7 +99,7 @@ impl RemoteOptions {
     pub(crate) async fn connect(&self, target: &Target, timeout: Duration) -> anyhow::Result<Connection> {
         // Reading the certificates of the system takes its time, and a command needs none.
         let tls = match target {
-            Target::Http(_) => Some(sources::tls(&client_options(&self.ca_file))?),
+            Target::Http(_) => Some(sources::tls(&self.network.client_options())?),
             Target::Command(_) => None,
         };
         let options = ConnectOptions {

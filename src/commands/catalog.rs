@@ -9,19 +9,22 @@ use anyhow::{Context, bail};
 use catalog::{Catalog, Document, Item, plain_json, plain_line};
 use clap::Args;
 use clients::Client;
+use lifecycle::Wanted;
 use policy::{Grants, Limits, Timeout};
 use serde_json::{Value, json};
+use sources::Source;
+use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use crate::clients::{Found, environment, servers};
-use crate::options::LoadOptions;
+use crate::options::{ComponentName, LoadOptions};
 use crate::output;
 use crate::remote::{Named, RemoteOptions, block_on, warn_of_problems};
 
 /// Show what a server offers: tools, resources, resource templates and prompts
 #[derive(Args)]
 pub(crate) struct CatalogCommand {
-    /// A component (a file, or the id of one that was added), `stdio:COMMAND ARGUMENTS…`, a URL, or with `--from` a name
+    /// A component (a file, the id of one that was added, `oci://…` or `https://….wasm`), `stdio:COMMAND ARGUMENTS…`, the URL of a server, or with `--from` a name
     #[arg(value_name = "TARGET", required_unless_present = "all")]
     target: Option<String>,
     /// Every server that is configured in any client, or in the one that `--from` names
@@ -167,7 +170,11 @@ fn found_json(found: &Found, catalog: &Result<Catalog, String>) -> Value {
 pub(crate) fn read(target: &str, remote: &RemoteOptions, load: &LoadOptions, timeout: Duration) -> anyhow::Result<Catalog> {
     match remote.find(target)? {
         Named::Component(component) => {
-            let components = [component];
+            let fetched = fetch(target, remote)?;
+            let components = [match &fetched {
+                Some(fetched) => ComponentName::from(fetched.file.clone().into_os_string()),
+                None => component,
+            }];
             let manager = Arc::new(load.load(&components, Limits::default(), Grants::default())?);
             block_on(async {
                 let mut connection = remote.connect_within(manager, timeout).await?;
@@ -181,6 +188,32 @@ pub(crate) fn read(target: &str, remote: &RemoteOptions, load: &LoadOptions, tim
             Ok(catalog?)
         }),
     }
+}
+
+/// A component from the network, for as long as it is looked at.
+struct Fetched {
+    file: PathBuf,
+    _folder: Option<TempDir>,
+}
+
+/// What is at a source on the network. It is not added, and nothing of it is run but the help of a program, in the empty sandbox.
+fn fetch(target: &str, remote: &RemoteOptions) -> anyhow::Result<Option<Fetched>> {
+    if !target.contains("://") {
+        return Ok(None);
+    }
+    let source: Source = target.parse()?;
+    if let Source::File(file) = source {
+        return Ok(Some(Fetched { file, _folder: None }));
+    }
+    let manager = remote.network.manager()?;
+    let candidate = block_on(async { Ok(manager.fetch(&source, Wanted::default()).await?) })?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join(format!("{}.wasm", candidate.id));
+    lifecycle::write_atomically(&file, candidate.bytes())?;
+    Ok(Some(Fetched {
+        file,
+        _folder: Some(folder),
+    }))
 }
 
 impl Format {

@@ -205,6 +205,7 @@ fn schema() -> Value {
     json!(schemars::schema_for!(Document))
 }
 
+#[allow(clippy::disallowed_methods, reason = "a snapshot is a test's own file")]
 fn compare(file: &Path, text: &str) {
     if std::env::var_os("BLESS").is_some() {
         fs::write(file, text).unwrap();

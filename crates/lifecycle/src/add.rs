@@ -405,6 +405,11 @@ impl LifecycleManager {
 }
 
 impl Candidate {
+    /// The component itself, as it was fetched.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Keeps the files, and returns the entry for them.
     fn keep(&self, store: &Store) -> Result<Entry, StoreError> {
         store.keep(&self.digest, &self.bytes)?;
