@@ -115,6 +115,10 @@ impl FromArgMatches for GrantOptions {
 }
 
 impl GrantOptions {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The grants, with every directory under its absolute path. One that is no directory is refused now, not at the first call.
     pub(crate) fn grants(&self) -> anyhow::Result<Grants> {
         let mut grants = Grants::default();
@@ -199,6 +203,12 @@ impl LimitOptions {
 }
 
 impl LoadOptions {
+    /// A path in these options that means another file elsewhere.
+    pub(crate) fn relative_path(&self) -> Option<&Path> {
+        let paths = self.wit.iter().chain(&self.config);
+        paths.map(PathBuf::as_path).find(|path| path.is_relative())
+    }
+
     /// A manager with nothing loaded yet.
     pub(crate) fn manager(&self, limits: Limits, grants: Grants) -> anyhow::Result<LifecycleManager> {
         let config = Config {

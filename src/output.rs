@@ -16,14 +16,15 @@ pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Prints `error: …` to stderr. There is nobody to tell when that fails.
+/// Prints `error: …` to stderr, without what would steer a terminal: messages repeat what strangers wrote. There is nobody to tell when
+/// that fails.
 pub(crate) fn error(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "error: {text}");
+    let _ = writeln!(io::stderr().lock(), "error: {}", catalog::plain(text));
 }
 
 /// Prints a remark to stderr.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", catalog::plain(text));
 }
 
 /// Shows a line on stderr that the next one replaces. For terminals.
@@ -55,10 +56,18 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// The widest cell of a table. Some cells are written by strangers.
+const MAX_CELL: usize = 200;
+
 /// Rows under headings, each column as wide as it has to be.
 pub(crate) fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -> String {
+    let cut = |cell: &String| match cell.char_indices().nth(MAX_CELL) {
+        Some((end, _)) => format!("{}…", cell.get(..end).unwrap_or_default()),
+        None => cell.clone(),
+    };
+    let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(cut)).collect();
     let mut widths = headings.map(str::len);
-    for row in rows {
+    for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
@@ -70,4 +79,17 @@ pub(crate) fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -
     };
     let rows = rows.iter().map(|row| line(row.each_ref().map(String::as_str)));
     std::iter::once(line(headings)).chain(rows).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table;
+
+    #[test]
+    fn no_cell_is_too_wide() {
+        let rows = [["a".to_owned(), "x".to_owned()], ["n".repeat(100_000), "y".to_owned()]];
+        let table = table(["NAME", "WHAT"], &rows);
+        let widths: Vec<usize> = table.lines().map(|line| line.chars().count()).collect();
+        assert_eq!(widths, [207, 204, 204]);
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::clients::Client;
+use ::clients::{Client, Scope};
 use anyhow::{Context, bail};
 use catalog::{ConnectOptions, Connection, Era, Target};
 use clap::{Args, ValueEnum};
@@ -28,8 +28,11 @@ pub(crate) struct RemoteOptions {
     #[arg(long, value_name = "ERA", default_value = "auto")]
     era: EraOption,
     /// Take the target for the name of a server in this client: claude-code, vscode, cursor and so on
-    #[arg(long, value_name = "CLIENT")]
+    #[arg(long, value_name = "CLIENT", value_parser = clients::parser())]
     from: Option<Client>,
+    /// Look for servers of clients in the files of the current directory, which may be somebody else's, instead of in your own
+    #[arg(long)]
+    project: bool,
     #[command(flatten)]
     pub(crate) network: NetworkOptions,
 }
@@ -54,7 +57,7 @@ impl RemoteOptions {
     /// `stdio:…` and addresses are servers; anything else is a component, unless it is to be looked up in a client.
     pub(crate) fn find(&self, text: &str) -> anyhow::Result<Named> {
         if let Some(client) = self.from {
-            let target = clients::server(client, text)?.target()?;
+            let target = clients::server(client, self.scope(), text)?.target()?;
             return Ok(Named::Server(self.with_headers(target)?));
         }
         let is_wasm = text.split(['?', '#']).next().is_some_and(|path| path.ends_with(".wasm"));
@@ -67,6 +70,16 @@ impl RemoteOptions {
     /// The client that is asked for.
     pub(crate) fn client(&self) -> Option<Client> {
         self.from
+    }
+
+    /// Is there something that is sent along?
+    pub(crate) fn sends_along(&self) -> bool {
+        !self.header.is_empty() || self.token_file.is_some()
+    }
+
+    /// Whose files of clients are looked into. What is in a project may have come with it, and would run without anybody having said so.
+    pub(crate) fn scope(&self) -> Scope {
+        if self.project { Scope::Project } else { Scope::User }
     }
 
     fn with_headers(&self, mut target: Target) -> anyhow::Result<Target> {
@@ -84,6 +97,8 @@ impl RemoteOptions {
                 }
                 Some(token.trim().to_owned())
             }
+            // A server of a client has what its entry says, and no token that is meant for another.
+            None if self.from.is_some() => None,
             None => std::env::var("HOST_MCP_TOKEN").ok(),
         };
         if let Some(token) = token.filter(|token| !token.is_empty()) {
@@ -173,9 +188,12 @@ async fn interrupted() {
 }
 
 /// Says what is missing in a catalog.
-pub(crate) fn warn_of_problems(catalog: &catalog::Catalog) {
+pub(crate) fn warn_of_problems(server: Option<&str>, catalog: &catalog::Catalog) {
+    let of = server
+        .map(|name| format!(" of {}", catalog::plain_line(name)))
+        .unwrap_or_default();
     for problem in &catalog.document().problems {
         let message = catalog::plain_line(&problem.message);
-        output::note(&format!("warning: {} is not complete: {message}", problem.list));
+        output::note(&format!("warning: {}{of} is not complete: {message}", problem.list));
     }
 }

@@ -203,6 +203,8 @@ fn catalogs_are_compared() {
     let added = succeed(&home, &["diff", changed.to_str().unwrap(), &path, "--json"]);
     let added: Value = serde_json::from_str(&added.stdout).unwrap();
     assert_eq!(added["changes"][0]["breaking"], false);
+    let piped = home.run_with_stdin(&["diff", "-", &path], &fs::read_to_string(&file).unwrap());
+    assert_eq!(piped.stdout, "nothing changed\n", "{piped:?}");
 
     let refused = home.run(&["diff", home.write("x.json", "{}").to_str().unwrap(), &path]);
     assert_eq!(refused.code, 2, "{refused:?}");

@@ -21,6 +21,7 @@ fn host(home: &Home, arguments: &[&str]) -> Command {
     let mut command = home.host(arguments);
     for variable in [
         "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
         "FLATPAK_XDG_CONFIG_HOME",
         "CLAUDE_CONFIG_DIR",
         "CODEX_HOME",
@@ -29,6 +30,8 @@ fn host(home: &Home, arguments: &[&str]) -> Command {
     ] {
         command.env_remove(variable);
     }
+    // Whatever the system: never the files of the person who runs this.
+    command.env("USERPROFILE", &user).env("APPDATA", user.join("AppData"));
     command.env("HOME", user).current_dir(project);
     command
 }
@@ -131,21 +134,23 @@ fn projects_have_files_of_their_own() {
 }
 
 #[test]
+#[cfg(unix)]
 fn a_file_is_replaced_with_care() {
+    use std::os::unix::fs::PermissionsExt;
+
     let home = Home::new();
     let before = "{\n  // mine\n  \"mcpServers\": { \"other\": { \"command\": \"x\", \"env\": { \"KEY\": \"secret\" } } }\n}\n";
     let real = home.write("dotfiles/mcp.json", before);
     fs::create_dir_all(home.file("user/.cursor")).unwrap();
     let link = home.file("user/.cursor/mcp.json");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
-        std::os::unix::fs::symlink(&real, &link).unwrap();
-    }
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
     let dry = succeed(&home, &["install", "cursor", &component(), "--dry-run"]);
     assert!(
-        dry.stdout.contains("+    \"every-type\": {") || dry.stdout.contains("every-type"),
+        dry.stdout.contains(
+            "
++"
+        ) && dry.stdout.contains("every-type"),
         "{dry:?}"
     );
     assert_eq!(fs::read_to_string(&real).unwrap(), before, "a dry run changes nothing");
@@ -156,9 +161,7 @@ fn a_file_is_replaced_with_care() {
     assert!(after.contains("// mine") && after.contains("every-type"), "{after}");
     let backup = home.file("dotfiles/mcp.json.before-host");
     assert_eq!(fs::read_to_string(&backup).unwrap(), before);
-    #[cfg(unix)]
     for file in [&real, &backup] {
-        use std::os::unix::fs::PermissionsExt;
         assert_eq!(
             fs::metadata(file).unwrap().permissions().mode() & 0o777,
             0o600,
@@ -189,6 +192,10 @@ fn what_cannot_be_edited_is_left_alone() {
         let refused = run(&home, &["install", "cursor", &component()]);
         assert_eq!(refused.code, 2, "{name}: {refused:?}");
         assert!(refused.stderr.contains(expected), "{name}: {refused:?}");
+        assert!(
+            refused.stderr.starts_with(&format!("error: `{}", file.display())),
+            "{name}: {refused:?}"
+        );
         assert_readable(&refused.stderr);
         assert_eq!(fs::read(&file).unwrap(), before, "{name}");
         assert_eq!(files(&home.file("user")).len(), 1, "{name}: nothing beside it");
@@ -215,11 +222,129 @@ fn a_server_of_somebody_else_stays() {
 }
 
 #[test]
+fn other_programs_are_named_host_too() {
+    let home = Home::new();
+    let before = "{ \"mcpServers\": { \"dns\": { \"command\": \"/usr/bin/host\", \"args\": [\"-t\", \"mx\"] } } }";
+    let file = home.write("user/.cursor/mcp.json", before);
+    assert!(succeed(&home, &["uninstall", "cursor"]).stdout.starts_with("nothing to do: "));
+    let taken = run(&home, &["install", "cursor", &component(), "--name", "dns"]);
+    assert_eq!(taken.code, 2, "{taken:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+}
+
+#[test]
+fn several_are_taken_out_at_once() {
+    let home = Home::new();
+    for name in ["a", "b", "c"] {
+        succeed(&home, &["install", "cursor", &component(), "--name", name]);
+    }
+    let file = home.file("user/.cursor/mcp.json");
+    let before = fs::read_to_string(&file).unwrap();
+    let removed = succeed(&home, &["uninstall", "cursor"]);
+    assert_eq!(removed.stdout.lines().count(), 3, "{removed:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap().trim(), "{}");
+    let backup = home.file("user/.cursor/mcp.json.before-host");
+    assert_eq!(fs::read_to_string(backup).unwrap(), before, "all of what was there before");
+}
+
+#[test]
+fn many_at_once_are_all_installed() {
+    let home = Home::new();
+    let names: Vec<String> = (0..8).map(|number| format!("n{number}")).collect();
+    let running: Vec<_> = names
+        .iter()
+        .map(|name| {
+            host(&home, &["install", "cursor", &component(), "--name", name])
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut child in running {
+        assert!(child.wait().unwrap().success());
+    }
+    let text = fs::read_to_string(home.file("user/.cursor/mcp.json")).unwrap();
+    for name in names {
+        assert!(text.contains(&format!("\"{name}\"")), "{name} is lost: {text}");
+    }
+}
+
+#[test]
+fn what_a_person_added_to_an_entry_stays() {
+    let home = Home::new();
+    let install = ["install", "cursor", &component()];
+    succeed(&home, &install);
+    let file = home.file("user/.cursor/mcp.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let text = text.replacen("\"HOST_HOME\":", "\"TOKEN\": \"t\", \"HOST_HOME\":", 1);
+    support::write(&file, &text);
+    assert!(succeed(&home, &install).stdout.starts_with("nothing to do: "));
+    succeed(&home, &["install", "cursor", &component(), "--", "--watch"]);
+    let after = fs::read_to_string(&file).unwrap();
+    assert!(after.contains("--watch") && after.contains("TOKEN"), "{after}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_file_is_for_its_owner() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = Home::new();
+    let secret = "Authorization: Bearer secret";
+    succeed(
+        &home,
+        &[
+            "install",
+            "claude-code",
+            "--http",
+            "https://example.com/mcp",
+            "--header",
+            secret,
+        ],
+    );
+    let mode = fs::metadata(home.file("user/.claude.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn what_came_with_a_project_runs_only_when_asked_to() {
+    let home = Home::new();
+    let trace = home.file("trace");
+    let command = format!("echo ran > '{}'", trace.display());
+    let servers = json!({ "mcpServers": { "theirs": { "type": "stdio", "command": "sh", "args": ["-c", command] } } });
+    home.write("project/.mcp.json", servers.to_string());
+    for arguments in [&["catalog", "--all"][..], &["catalog", "theirs", "--from", "claude-code"]] {
+        let refused = run(&home, arguments);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(!trace.exists(), "{arguments:?} started it");
+    }
+    run(&home, &["catalog", "theirs", "--from", "claude-code", "--project"]);
+    assert!(trace.exists());
+}
+
+#[test]
 fn what_is_installed_is_checked_before() {
     let home = Home::new();
     let component = component();
-    let cases: [(&[&str], &str); 7] = [
-        (&["install"], "which client?"),
+    let text = home.write("project/text.wasm", "no component").to_string_lossy().into_owned();
+    let cases: [(&[&str], &str); 12] = [
+        (&["install", "cursor", &text], "is not WebAssembly"),
+        (
+            &["install", "cursor", &component, "--", "--wit", "wit"],
+            "has to be an absolute path",
+        ),
+        (
+            &["install", "cursor", &component, "--", "other.wasm"],
+            "name components before the `--`",
+        ),
+        (
+            &["install", "cursor", &component, "--", "--allow-read=."],
+            "grants stand before the `--`",
+        ),
+        (
+            &["install", "cursor", "--http", "ftp://example.com"],
+            "neither `http://` nor `https://`",
+        ),
+        (&["install", "--user"], "which client?"),
         (&["install", "emacs"], "is no client that is known here"),
         (&["install", "cursor", "absent.wasm"], "cannot be installed"),
         (&["install", "cursor", "absent"], "absent"),
@@ -242,6 +367,20 @@ fn what_is_installed_is_checked_before() {
         assert!(refused.stderr.contains(expected), "{arguments:?}: {refused:?}");
     }
     assert!(files(&home.file("user")).is_empty());
+}
+
+#[test]
+fn the_place_of_what_was_added_goes_along() {
+    let home = Home::new();
+    let mut command = host(&home, &["install", "--print", "json", &component()]);
+    command.env_remove("HOST_HOME").env("XDG_DATA_HOME", home.file("data"));
+    let printed: Value = serde_json::from_str(&finish(&mut command).stdout).unwrap();
+    let kept = &printed["mcpServers"]["every-type"]["env"]["HOST_HOME"];
+    assert_eq!(kept, home.file("data/host").to_str().unwrap());
+    let mut command = host(&home, &["install", "--print", "json", &component()]);
+    command.env_remove("HOST_HOME");
+    let printed: Value = serde_json::from_str(&finish(&mut command).stdout).unwrap();
+    assert!(printed["mcpServers"]["every-type"].get("env").is_none(), "{printed}");
 }
 
 #[test]

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use catalog::{Catalog, Document, Item, plain_json, plain_line};
+use catalog::{Catalog, Document, Item, plain, plain_json, plain_line};
 use clap::Args;
 use clients::Client;
+use futures_util::future::join_all;
 use lifecycle::Wanted;
 use policy::{Grants, Limits, Timeout};
 use serde_json::{Value, json};
 use sources::Source;
 use tempfile::TempDir;
-use tokio::task::JoinSet;
 
 use crate::clients::{Found, environment, servers};
 use crate::options::{ComponentName, LoadOptions};
@@ -28,7 +28,7 @@ pub(crate) struct CatalogCommand {
     #[arg(value_name = "TARGET", required_unless_present = "all")]
     target: Option<String>,
     /// Every server that is configured in any client, or in the one that `--from` names
-    #[arg(long, conflicts_with = "target")]
+    #[arg(long, conflicts_with_all = ["target", "header", "token_file"])]
     all: bool,
     #[command(flatten)]
     format: Format,
@@ -63,7 +63,7 @@ impl CatalogCommand {
         let (text, code) = match &self.target {
             Some(target) => {
                 let catalog = read(target, &self.remote, &self.load, self.timeout.duration())?;
-                warn_of_problems(&catalog);
+                warn_of_problems(None, &catalog);
                 (self.format.text(&catalog)?, ExitCode::SUCCESS)
             }
             None => self.all()?,
@@ -85,16 +85,21 @@ impl CatalogCommand {
         let environment = environment()?;
         for client in Client::ALL {
             if self.remote.client().is_none_or(|only| only == client) {
-                match servers(client, &environment) {
+                match servers(client, self.remote.scope(), &environment) {
                     Ok(servers) => configured.extend(servers.into_iter().filter(|found| found.server.enabled)),
                     Err(error) => output::note(&format!("warning: {error:#}")),
                 }
             }
         }
         if configured.is_empty() {
-            bail!("no client has a server configured\nhint: `host clients` shows where they were looked for");
+            bail!("no client has a server configured\nhint: `host clients --json` shows where they were looked for");
         }
-        let catalogs = block_on(self.read_all(&configured))?;
+        let catalogs = block_on(async { Ok(self.read_all(&configured).await) })?;
+        for (found, catalog) in configured.iter().zip(&catalogs) {
+            if let Ok(catalog) = catalog {
+                warn_of_problems(Some(&found.server.name), catalog);
+            }
+        }
         let failed = catalogs.iter().filter(|catalog| catalog.is_err()).count();
         let text = match () {
             () if self.format.json => {
@@ -118,32 +123,24 @@ impl CatalogCommand {
     }
 
     /// All at the same time: each of them takes a while to start.
-    async fn read_all(&self, configured: &[Found]) -> anyhow::Result<Vec<Result<Catalog, String>>> {
-        let mut reading = JoinSet::new();
-        for (place, found) in configured.iter().enumerate() {
-            let (remote, timeout, target) = (self.remote.clone(), self.timeout.duration(), found.target());
-            reading.spawn(async move {
-                let read = async {
-                    let mut connection = remote.connect(&target?, timeout).await?;
-                    let catalog = connection.catalog().await;
-                    connection.close().await;
-                    anyhow::Ok(catalog?)
-                };
-                (place, read.await.map_err(|error| format!("{error:#}")))
-            });
-        }
-        let mut catalogs = Vec::new();
-        while let Some(read) = reading.join_next().await {
-            catalogs.push(read?);
-        }
-        catalogs.sort_by_key(|(place, _)| *place);
-        Ok(catalogs.into_iter().map(|(_, catalog)| catalog).collect())
+    async fn read_all(&self, configured: &[Found]) -> Vec<Result<Catalog, String>> {
+        let read = async |found: &Found| {
+            let mut connection = self.remote.connect(&found.target()?, self.timeout.duration()).await?;
+            let catalog = connection.catalog().await;
+            connection.close().await;
+            anyhow::Ok(catalog?)
+        };
+        // In this task and no other: whoever drops it ends every server with it.
+        let all = configured
+            .iter()
+            .map(async |found| read(found).await.map_err(|error| plain(&format!("{error:#}"))));
+        join_all(all).await
     }
 
     fn part(&self, found: &Found, catalog: &Result<Catalog, String>) -> anyhow::Result<String> {
         let heading = format!("{} in {}", plain_line(&found.server.name), found.client.title());
         Ok(match catalog {
-            Ok(catalog) if self.format.markdown => self.format.text(catalog)?,
+            Ok(catalog) if self.format.markdown => format!("*{heading}*\n\n{}", self.format.text(catalog)?.trim_end()),
             Ok(catalog) => format!("== {heading}\n{}", self.format.text(catalog)?.trim_end()),
             Err(error) if self.format.markdown => format!("# {heading}\n\nIt could not be read: {}", plain_line(error)),
             Err(error) => format!("== {heading}\nerror: {error}"),
@@ -254,7 +251,8 @@ fn row(item: &Item) -> [String; 3] {
 /// As much of a text as a line of a list has room for.
 pub(crate) fn first_sentence(text: &str) -> String {
     const ROOM: usize = 90;
-    let text = plain_line(text);
+    let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
+    let text = plain_line(paragraph);
     let sentence = text.split_once(". ").map_or(text.as_str(), |(first, _)| first);
     match sentence.char_indices().nth(ROOM) {
         Some((end, _)) => format!("{}…", sentence.get(..end).unwrap_or(sentence).trim_end()),

@@ -1,13 +1,14 @@
 //! `host clients`: which MCP clients are here, and which servers they have.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use catalog::plain_line;
 use clap::Args;
-use clients::{Client, Endpoint, Environment, Transport};
+use clients::{Client, Endpoint, Environment, Scope, Transport};
 use serde_json::{Value, json};
 
-use crate::clients::{Found, environment, servers};
+use crate::clients::{Found, environment, is_installed, program, servers};
 use crate::output;
 
 /// List the MCP clients that are known, which of them are installed, and which servers they have
@@ -26,7 +27,8 @@ impl Clients {
             .map(|client| Seen::look(client, &environment))
             .collect();
         if self.json {
-            let clients: Vec<Value> = clients.iter().map(Seen::json).collect();
+            let program = program().ok();
+            let clients: Vec<Value> = clients.iter().map(|seen| seen.json(program.as_deref())).collect();
             output::line(&catalog::plain_json(&serde_json::to_string_pretty(
                 &json!({ "clients": clients }),
             )?))?;
@@ -34,7 +36,7 @@ impl Clients {
             output::line(&table(&clients))?;
         }
         for seen in &clients {
-            if let Err(problem) = &seen.servers {
+            for problem in &seen.problems {
                 output::note(&format!("warning: {}: {problem}", seen.client.title()));
             }
         }
@@ -45,40 +47,49 @@ impl Clients {
 struct Seen {
     client: Client,
     installed: bool,
-    servers: Result<Vec<Found>, String>,
+    /// Of the user, then of the project; one file that cannot be read does not hide the other.
+    servers: Vec<Found>,
+    problems: Vec<String>,
+    files: Vec<PathBuf>,
 }
 
 impl Seen {
     fn look(client: Client, environment: &Environment) -> Self {
-        Self {
+        let mut seen = Self {
             client,
-            installed: client.traces(environment).iter().any(|trace| trace.exists()),
-            servers: servers(client, environment).map_err(|error| plain_line(&format!("{error:#}"))),
+            installed: is_installed(client, environment),
+            servers: Vec::new(),
+            problems: Vec::new(),
+            files: Vec::new(),
+        };
+        for scope in [Scope::User, Scope::Project] {
+            seen.files.extend(client.config_file(scope, environment));
+            match servers(client, scope, environment) {
+                Ok(servers) => seen.servers.extend(servers),
+                Err(error) => seen.problems.push(plain_line(&format!("{error:#}"))),
+            }
         }
+        seen
     }
 
-    fn json(&self) -> Value {
+    fn json(&self, program: Option<&str>) -> Value {
         let server = |found: &Found| {
             json!({
                 "name": found.server.name,
                 "file": found.file,
                 "enabled": found.server.enabled,
-                "isHost": found.server.runs_host(),
+                "isHost": program.is_some_and(|program| found.server.is_ours(program)),
                 "runs": runs(found),
             })
         };
-        let mut seen = json!({
+        json!({
             "id": self.client.id(),
             "title": self.client.title(),
             "installed": self.installed,
-        });
-        if let Value::Object(fields) = &mut seen {
-            match &self.servers {
-                Ok(servers) => fields.insert("servers".to_owned(), servers.iter().map(server).collect()),
-                Err(problem) => fields.insert("error".to_owned(), problem.as_str().into()),
-            };
-        }
-        seen
+            "files": self.files,
+            "servers": self.servers.iter().map(server).collect::<Vec<_>>(),
+            "problems": self.problems,
+        })
     }
 }
 
@@ -87,15 +98,14 @@ fn table(clients: &[Seen]) -> String {
     for seen in clients {
         let installed = if seen.installed { "yes" } else { "no" };
         let mut first = [seen.client.id().to_owned(), installed.to_owned()];
-        let servers = seen.servers.as_deref().unwrap_or_default();
         let mut push = |name: String, runs: String| {
             let [client, installed] = std::mem::take(&mut first);
             rows.push([client, installed, name, runs]);
         };
-        if servers.is_empty() {
+        if seen.servers.is_empty() {
             push("-".to_owned(), String::new());
         }
-        for found in servers {
+        for found in &seen.servers {
             let off = if found.server.enabled { "" } else { " (off)" };
             push(format!("{}{off}", plain_line(&found.server.name)), runs(found));
         }
@@ -103,11 +113,14 @@ fn table(clients: &[Seen]) -> String {
     output::table(["CLIENT", "INSTALLED", "SERVER", "RUNS"], &rows)
 }
 
-/// The program or the host of a server, and no more: arguments and queries may hold secrets.
+/// The program or the host of a server, and no more: arguments, paths and queries may hold secrets.
 fn runs(found: &Found) -> String {
     match &found.server.endpoint {
         Endpoint::Known(Transport::Stdio { command, .. }) => plain_line(command),
-        Endpoint::Known(Transport::Http { url, .. }) => plain_line(url.split(['?', '#']).next().unwrap_or_default()),
+        Endpoint::Known(Transport::Http { url, .. }) => match catalog::Endpoint::parse(url) {
+            Ok(endpoint) => endpoint.origin(),
+            Err(_) => "(a URL that cannot be read)".to_owned(),
+        },
         Endpoint::Unknown { reason } => format!("({})", plain_line(reason)),
     }
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::bail;
 use clap::Args;
 use mcp_server::{Server, serve_stdio};
 
@@ -30,6 +31,24 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
+    /// As part of an entry in a client, which starts it in a directory of its own choice.
+    pub(crate) fn check_that_it_runs_anywhere(&self) -> anyhow::Result<()> {
+        if let Some(component) = self.components.first() {
+            let shown = component.path().display();
+            bail!("`{shown}` is no option of `host serve`\nhint: name components before the `--`");
+        }
+        if !self.grants.is_empty() {
+            bail!("grants stand before the `--`, where they are checked");
+        }
+        match self.load.relative_path() {
+            Some(path) => bail!(
+                "`{}` has to be an absolute path, as the client starts `host` elsewhere",
+                path.display()
+            ),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let manager = Arc::new(
             self.load

@@ -8,11 +8,15 @@ use crate::references::follow;
 /// How far references and nested objects are followed.
 const MAX_DEPTH: usize = 3;
 const MAX_PARAMETERS: usize = 500;
+/// Of an `allOf`.
+const MAX_PARTS: usize = 20;
 
 /// What a tool takes, one entry for every value that can be given by itself.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     all: Vec<Parameter>,
+    /// The schema names none, and forbids none either.
+    takes_any: bool,
     /// Options of the command itself, which no parameter can take.
     reserved: Vec<String>,
 }
@@ -74,7 +78,30 @@ impl Parameters {
     pub fn of(schema: &Value, reserved: Vec<String>) -> Self {
         let mut all = Vec::new();
         collect(schema, schema, &mut Vec::new(), true, &mut all);
-        Self { all, reserved }
+        let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+        Self {
+            takes_any: all.is_empty() && !is_closed,
+            all,
+            reserved,
+        }
+    }
+
+    /// Is `--help` among the words, where it is no value of another?
+    pub fn asks_for_help(&self, words: &[String]) -> bool {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if matches!(word.as_str(), "-h" | "--help") {
+                return true;
+            }
+            let flag = word.strip_prefix("--").filter(|flag| !flag.contains('='));
+            if flag
+                .and_then(|flag| self.find(flag))
+                .is_some_and(|parameter| !parameter.types.is_switch())
+            {
+                words.next();
+            }
+        }
+        false
     }
 
     /// The name and the text of every argument, for who reads them otherwise: of a flag its last key, of `name=value` the name as it is.
@@ -95,6 +122,11 @@ impl Parameters {
         let mut seen: Vec<&[String]> = Vec::new();
         for given in self.given(words)? {
             let Some(parameter) = given.parameter else {
+                if self.takes_any && !given.is_flag {
+                    let value = Types::ANY.read(&given.text).unwrap_or_default();
+                    arguments.insert(given.name, value);
+                    continue;
+                }
                 return Err(self.unknown(&given.name));
             };
             let Some((key, outer)) = parameter.path.split_last() else {
@@ -403,6 +435,15 @@ impl Types {
 /// The properties of an object; those of objects in it after the object itself.
 fn collect(schema: &Value, root: &Value, path: &mut Vec<String>, outer_required: bool, all: &mut Vec<Parameter>) {
     let schema = follow(root, schema);
+    // One level of it: that is how a tool with two models for its arguments is written.
+    let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+    for part in parts.take(MAX_PARTS).map(|part| follow(root, part)) {
+        properties(part, root, path, outer_required, all);
+    }
+    properties(schema, root, path, outer_required, all);
+}
+
+fn properties(schema: &Value, root: &Value, path: &mut Vec<String>, outer_required: bool, all: &mut Vec<Parameter>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return;
     };
@@ -417,19 +458,19 @@ fn collect(schema: &Value, root: &Value, path: &mut Vec<String>, outer_required:
         if all.len() >= MAX_PARAMETERS {
             return;
         }
+        let written = property;
         let property = follow(root, property);
         let types = Types::of(property, root, 0);
         let required = outer_required && required.contains(&key.as_str());
         path.push(key.clone());
-        let items = property
-            .get("items")
+        let items = items(property, root)
             .filter(|_| types.list)
             .map(|items| Types::of(items, root, 0));
         all.push(Parameter {
             path: path.clone(),
             types,
             items: items.or_else(|| types.only_list().then_some(Types::ANY)),
-            about: about(property, required),
+            about: about(written, property, required),
         });
         if path.len() < MAX_DEPTH {
             collect(property, root, path, required, all);
@@ -438,9 +479,21 @@ fn collect(schema: &Value, root: &Value, path: &mut Vec<String>, outer_required:
     }
 }
 
-/// What a person reads about a property.
-fn about(property: &Value, required: bool) -> String {
-    let text = |key: &str| property.get(key).and_then(Value::as_str).map(plain_line);
+/// The schema of the items of a list, or of the only list in a choice: `anyOf` a list and null is how a list is made optional.
+fn items<'a>(property: &'a Value, root: &'a Value) -> Option<&'a Value> {
+    let choices = ["anyOf", "oneOf"]
+        .iter()
+        .filter_map(|key| property.get(key)?.as_array())
+        .flatten();
+    let mut lists = choices.filter_map(|choice| follow(root, choice).get("items"));
+    let only = lists.next().filter(|_| lists.next().is_none());
+    property.get("items").or(only)
+}
+
+/// What a person reads about a property: as it is written where it stands, then as it is where that leads to.
+fn about(written: &Value, property: &Value, required: bool) -> String {
+    let either = |key: &str| written.get(key).or_else(|| property.get(key));
+    let text = |key: &str| either(key).and_then(Value::as_str).map(plain_line);
     let short = |value: &Value| match value {
         Value::String(text) => plain_line(text),
         other => plain_line(&other.to_string()),
@@ -450,7 +503,7 @@ fn about(property: &Value, required: bool) -> String {
         let values: Vec<String> = values.iter().take(20).map(short).collect();
         parts.push(format!("[one of: {}]", values.join(", ")));
     }
-    if let Some(default) = property.get("default").filter(|default| !default.is_null()) {
+    if let Some(default) = either("default").filter(|default| !default.is_null()) {
         parts.push(format!("[default: {}]", short(default)));
     }
     if required {
@@ -571,6 +624,42 @@ mod tests {
             let error = typed(everything(), words).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{words:?}: {error}");
         }
+    }
+
+    #[test]
+    fn schemas_that_models_write_are_understood() {
+        let schema = json!({
+            "allOf": [{ "$ref": "#/$defs/a" }, { "properties": { "b": { "type": "integer" } } }],
+            "properties": { "tags": { "anyOf": [{ "type": "array", "items": { "type": "string" } }, { "type": "null" }] } },
+            "$defs": {
+                "a": { "properties": { "level": { "$ref": "#/$defs/level", "description": "how loud", "default": "low" } } },
+                "level": { "enum": ["low", "high"], "title": "Level" },
+            },
+        });
+        let words = ["level=high", "b=1", "tags=5"];
+        assert_eq!(
+            typed(schema.clone(), &words),
+            Ok(json!({ "level": "high", "b": 1, "tags": ["5"] }))
+        );
+        let help = Parameters::of(&schema, Vec::new()).help();
+        assert_eq!(help[0].1, "how loud [one of: low, high] [default: low]");
+    }
+
+    #[test]
+    fn what_takes_anything_takes_anything() {
+        let open = json!({ "type": "object" });
+        assert_eq!(typed(open.clone(), &["a=1", "b=x"]), Ok(json!({ "a": 1, "b": "x" })));
+        assert!(typed(open, &["--a", "1"]).is_err());
+        let closed = json!({ "type": "object", "additionalProperties": false });
+        assert!(typed(closed, &["a=1"]).is_err());
+    }
+
+    #[test]
+    fn help_is_asked_for_and_not_sent() {
+        let parameters = Parameters::of(&everything(), Vec::new());
+        let asks = |words: &[&str]| parameters.asks_for_help(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert!(asks(&["--text", "a", "--help"]) && asks(&["--dry-run", "-h"]));
+        assert!(!asks(&["--text", "-h"]) && !asks(&["--text=--help"]));
     }
 
     #[test]

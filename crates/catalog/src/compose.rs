@@ -38,14 +38,22 @@ pub(crate) fn items(payloads: Payloads) -> (Vec<Item>, Vec<Problem>) {
     let mut items = Vec::new();
     for (list, entries, read) in lists {
         let mut read_items = Vec::with_capacity(entries.len());
+        let mut others = Vec::new();
         for (place, entry) in entries.into_iter().enumerate() {
             match entry {
                 Value::Object(fields) => read_items.push(item(fields, read)),
-                other => problems.push(Problem {
-                    list: list.to_owned(),
-                    message: format!("entry {place} is {}, not an object", kind(&other)),
-                }),
+                other => others.push((place, other)),
             }
+        }
+        if let Some((place, first)) = others.first() {
+            let more = match others.len() {
+                1 => String::new(),
+                count => format!(", and neither are {} others", count - 1),
+            };
+            problems.push(Problem {
+                list: list.to_owned(),
+                message: format!("entry {place} is {}, not an object{more}", kind(first)),
+            });
         }
         mark_duplicates(&mut read_items);
         // Stable, so that what is alike stays in the order of the server.

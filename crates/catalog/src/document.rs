@@ -15,6 +15,7 @@ type Object = Map<String, Value>;
 #[schemars(title = "MCP catalog")]
 pub struct Document {
     /// The version of this shape.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
     pub schema_version: u32,
     pub server: ServerInfo,
     /// By type (tools, resources, resource templates, prompts), then by name.

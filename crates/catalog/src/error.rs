@@ -18,6 +18,8 @@ pub enum ConnectError {
         "`{url}` asks for authorization\nhint: give a token with `--token-file FILE` or HOST_MCP_TOKEN, or a header with `--header`"
     )]
     Unauthorized { url: String },
+    #[error("`{url}` refuses to answer (403 Forbidden){}\nhint: a token may be missing (`--token-file`, `--header`), or the server may want another name for itself", quoted(.body))]
+    Forbidden { url: String, body: String },
     #[error("`{url}` answered {status}, not as an MCP server does{}\nhint: is this the address of its endpoint, such as `…/mcp`?", quoted(.body))]
     Status { url: String, status: String, body: String },
     #[error("`{url}` leads to another server, `{to}`\nhint: name that one, if you trust it; headers and tokens are not sent on")]
@@ -26,6 +28,8 @@ pub enum ConnectError {
     TooLarge { limit: usize },
     #[error("the server sent a message that is nested too deeply to be read")]
     TooDeep,
+    #[error("the server sent a message that cannot be read: {problem}")]
+    Unreadable { problem: String },
     #[error("the server does not keep to the protocol: {problem}")]
     Protocol { problem: String },
     #[error("no connection can be made: {0}")]

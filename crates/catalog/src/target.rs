@@ -47,14 +47,15 @@ pub enum TargetError {
     Unencrypted(String),
 }
 
-/// Those that a connection sets itself.
-const RESERVED: [&str; 6] = [
+/// Those that a connection sets itself, besides all that begin with `mcp-`.
+const RESERVED: [&str; 7] = [
     "accept",
-    "content-type",
+    "connection",
     "content-length",
-    "mcp-session-id",
-    "mcp-protocol-version",
+    "content-type",
+    "host",
     "last-event-id",
+    "transfer-encoding",
 ];
 
 impl Target {
@@ -66,15 +67,6 @@ impl Target {
         let (scheme, _) = text.split_once("://")?;
         let is_http = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
         is_http.then(|| Endpoint::parse(text).map(Self::Http))
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Command(command) => write!(f, "{}", command.program),
-            Self::Http(endpoint) => write!(f, "{}", endpoint.shown()),
-        }
     }
 }
 
@@ -97,13 +89,19 @@ impl ServerCommand {
 
 impl Endpoint {
     pub fn parse(text: &str) -> Result<Self, TargetError> {
-        let refused = |problem: String| TargetError::Url {
-            url: text.to_owned(),
-            problem,
+        let refused = |url: &str, problem: &str| TargetError::Url {
+            url: url.to_owned(),
+            problem: problem.to_owned(),
         };
-        let mut url = Url::parse(text).map_err(|error| refused(error.to_string()))?;
+        // Nothing after the host is repeated: it may hold a secret.
+        let start = text.split(['?', '#', '@']).next().unwrap_or_default();
+        let mut url = Url::parse(text).map_err(|error| refused(start, &error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(refused(start, "it begins with neither `http://` nor `https://`"));
+        }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(refused("it has a password in it; send one with a header".to_owned()));
+            let shown = url.origin().ascii_serialization();
+            return Err(refused(&shown, "it has a password in it; send one with a header"));
         }
         url.set_fragment(None);
         Ok(Self {
@@ -133,13 +131,18 @@ impl Endpoint {
     fn insert(&mut self, name: &str, value: &str) -> Result<(), TargetError> {
         let refused = |_| TargetError::Header(name.to_owned());
         let name: HeaderName = name.parse().map_err(|_| TargetError::Header(name.to_owned()))?;
-        if RESERVED.contains(&name.as_str()) {
+        if RESERVED.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
             return Err(TargetError::ReservedHeader(name));
         }
         let mut value = HeaderValue::from_str(value).map_err(refused)?;
         value.set_sensitive(true);
         self.headers.insert(name, value);
         Ok(())
+    }
+
+    /// Scheme, host and port: what holds no secret.
+    pub fn origin(&self) -> String {
+        self.url.origin().ascii_serialization()
     }
 
     pub(crate) fn is_on_this_machine(&self) -> bool {
@@ -181,7 +184,9 @@ mod tests {
         assert!(matches!(Target::parse("HTTPS://example.com/mcp"), Some(Ok(Target::Http(_)))));
         assert!(Target::parse("./plugin.wasm").is_none());
         assert!(Target::parse("oci://example.com/x:1").is_none());
-        assert!(matches!(Target::parse("http://u:p@h/"), Some(Err(TargetError::Url { .. }))));
+        let error = Target::parse("http://u:secret@h/secret").unwrap().unwrap_err().to_string();
+        assert!(error.contains("http://h") && !error.contains("secret"), "{error}");
+        assert!(Endpoint::parse("ftp://h/").is_err());
     }
 
     #[test]

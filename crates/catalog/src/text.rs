@@ -31,8 +31,11 @@ pub fn plain_json(json: &str) -> String {
 pub fn steers(c: char) -> bool {
     let reorders = matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{061C}');
     // Characters that nobody sees, in which instructions have been hidden.
-    let is_tag = matches!(c, '\u{E0000}'..='\u{E007F}');
-    c.is_control() || reorders || is_tag || matches!(c, '\u{2028}' | '\u{2029}')
+    let is_hidden = matches!(
+        c,
+        '\u{E0000}'..='\u{E007F}' | '\u{E0100}'..='\u{E01EF}' | '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{00AD}'
+    );
+    c.is_control() || reorders || is_hidden || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jsonschema::{Retrieve, Uri, Validator};
+use jsonschema::{PatternOptions, Retrieve, Uri, Validator};
 use serde_json::Value;
 
 use crate::document::{Detail, Item};
@@ -20,8 +20,11 @@ const COMPILE_TIME: Duration = Duration::from_secs(20);
 const CHECK_TIME: Duration = Duration::from_secs(5);
 const STACK: usize = 64 << 20;
 const MAX_DEPTH: usize = 128;
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const MAX_REFERENCES: usize = 2_000;
 const MAX_NODES: usize = 200_000;
+/// Of one compiled pattern, in bytes.
+const MAX_PATTERN: usize = 256 << 10;
 /// Of one check; more help nobody.
 const MAX_ERRORS: usize = 10;
 
@@ -29,7 +32,7 @@ const MAX_ERRORS: usize = 10;
 const MAX_PROBLEM: usize = 300;
 
 /// Which schema of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Side {
     Input,
     Output,
@@ -58,30 +61,37 @@ impl Validators {
     pub(crate) fn compile(items: &mut [Item]) -> Self {
         let mut compiled = HashMap::new();
         let mut errors: HashMap<usize, Vec<String>> = HashMap::new();
+        let mut first: HashMap<String, usize> = HashMap::new();
         let mut wanted = Vec::new();
         for (place, item) in items.iter().enumerate() {
             let Detail::Tool(tool) = &item.detail else {
                 continue;
             };
+            // Of two tools of one name, the first is the one that is called.
+            first.entry(item.name.clone()).or_insert(place);
             let schemas = [(Side::Input, Some(&tool.input)), (Side::Output, tool.output.as_ref())];
             for (side, schema) in schemas {
                 let Some(schema) = schema else { continue };
                 match measure(schema) {
-                    Ok(()) => wanted.push((place, side, schema.clone())),
+                    Ok(parts) => wanted.push((parts, place, side, schema.clone())),
                     Err(problem) => errors.entry(place).or_default().push(describe(side, &problem)),
                 }
             }
         }
-        let names: Vec<(usize, Side)> = wanted.iter().map(|(place, side, _)| (*place, *side)).collect();
+        // The small ones first, so that a large one that takes all the time takes it from its like.
+        wanted.sort_by_key(|(parts, ..)| *parts);
+        let wanted: Vec<_> = wanted
+            .into_iter()
+            .map(|(_, place, side, schema)| (place, side, schema))
+            .collect();
+        let mut names: Vec<(usize, Side)> = wanted.iter().map(|(place, side, _)| (*place, *side)).collect();
+        names.sort_unstable();
         let mut results = compile_all(wanted);
         for (place, side) in names {
             match results.remove(&(place, side)) {
                 Some(Ok(validator)) => {
-                    if let Some(item) = items.get(place) {
-                        // Of two tools of one name, the first is the one that is called.
-                        compiled
-                            .entry((item.name.clone(), side))
-                            .or_insert_with(|| Arc::new(validator));
+                    if let Some(item) = items.get(place).filter(|item| first.get(&item.name) == Some(&place)) {
+                        compiled.insert((item.name.clone(), side), Arc::new(validator));
                     }
                 }
                 Some(Err(problem)) => errors.entry(place).or_default().push(describe(side, &problem)),
@@ -139,6 +149,11 @@ fn compile_all(wanted: Vec<(usize, Side, Value)>) -> Compiled {
         for (place, side, schema) in wanted {
             let result = jsonschema::options()
                 .with_retriever(Nowhere)
+                .with_pattern_options(
+                    PatternOptions::fancy_regex()
+                        .size_limit(MAX_PATTERN)
+                        .dfa_size_limit(MAX_PATTERN),
+                )
                 .build(&schema)
                 .map_err(|error| error.to_string());
             if send.send(((place, side), result)).is_err() {
@@ -191,8 +206,8 @@ pub(crate) fn does_not_compile(schema: &str) -> String {
     format!("the {schema} schema does not compile")
 }
 
-/// Is it of a size that can be compiled?
-fn measure(schema: &Value) -> Result<(), String> {
+/// The number of its parts, if it is of a size that can be compiled.
+fn measure(schema: &Value) -> Result<usize, String> {
     let mut references = 0;
     let mut nodes = 0;
     let mut waiting = vec![(schema, 1)];
@@ -203,10 +218,7 @@ fn measure(schema: &Value) -> Result<(), String> {
         }
         match value {
             Value::Object(fields) => {
-                references += fields
-                    .keys()
-                    .filter(|key| key.ends_with("ef") && key.starts_with('$'))
-                    .count();
+                references += fields.keys().filter(|key| REFERENCES.contains(&key.as_str())).count();
                 waiting.extend(fields.values().map(|value| (value, depth + 1)));
             }
             Value::Array(values) => waiting.extend(values.iter().map(|value| (value, depth + 1))),
@@ -216,5 +228,5 @@ fn measure(schema: &Value) -> Result<(), String> {
             return Err(format!("it has more than {MAX_REFERENCES} references or {MAX_NODES} parts"));
         }
     }
-    Ok(())
+    Ok(nodes)
 }

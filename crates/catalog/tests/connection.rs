@@ -110,6 +110,47 @@ async fn pages_that_go_in_circles_end() {
 }
 
 #[tokio::test]
+async fn an_empty_cursor_is_none() {
+    let catalog = catalog(|request| match is_tools_list(request) {
+        true => result(request, json!({ "tools": [tool(1)], "nextCursor": "" })),
+        false => hello(request),
+    })
+    .await;
+    assert_eq!((catalog.document().items.len(), catalog.document().problems.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_told_at_once() {
+    // Half of a character, as it is left when a text is cut.
+    let half = catalog(|request| match is_tools_list(request) {
+        true => {
+            let id = &request["id"];
+            let tool = r#"{"name":"t","description":"cut \ud83d","inputSchema":{}}"#;
+            Some(vec![format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tool}]}}}}"#
+            )])
+        }
+        false => hello(request),
+    })
+    .await;
+    assert_eq!(half.document().items[0].description.as_deref(), Some("cut \u{fffd}"));
+    // What Python writes for a number that JSON does not have.
+    let mut connection = connect(Era::Legacy, |request| match is_tools_list(request) {
+        true => {
+            let id = &request["id"];
+            let tool = r#"{"name":"t","inputSchema":{"default":Infinity}}"#;
+            Some(vec![format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tool}]}}}}"#
+            )])
+        }
+        false => hello(request),
+    })
+    .await
+    .unwrap();
+    assert!(matches!(connection.catalog().await, Err(ConnectError::Unreadable { .. })));
+}
+
+#[tokio::test]
 async fn pages_without_end_end() {
     let catalog = catalog(|request| {
         if !is_tools_list(request) {

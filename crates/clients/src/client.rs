@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::shape::Shape;
-use crate::{Configured, Edit, EditError, Entry, Format, Scope, ServerName, edit};
+use crate::{Configured, Edit, EditError, Entry, Format, Scope, edit};
 
 /// An MCP client that people use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +71,14 @@ impl Client {
         }
     }
 
+    /// What else people call it on a command line.
+    pub fn aliases(self) -> impl Iterator<Item = &'static str> {
+        ALIASES
+            .iter()
+            .filter(move |(_, client)| *client == self)
+            .map(|(alias, _)| *alias)
+    }
+
     /// What its file is written in.
     pub fn format(self) -> Format {
         Shape::of(self).format
@@ -83,9 +91,10 @@ impl Client {
         edit::install(&Shape::of(self), text, entry, replace)
     }
 
-    /// The file without the entry of this name. An entry that starts another program than `host` is refused.
-    pub fn uninstall(self, text: &str, name: &ServerName) -> Result<Edit, EditError> {
-        edit::uninstall(&Shape::of(self), text, name)
+    /// The file without the entry of this name, as it stands there. An entry that starts anything but `host serve` or `program` is
+    /// refused.
+    pub fn uninstall(self, text: &str, name: &str, program: &str) -> Result<Edit, EditError> {
+        edit::uninstall(&Shape::of(self), text, name, program)
     }
 
     /// Every server in the file, in its order. Of Claude Code these are the servers of the user; those that it keeps for single

@@ -5,7 +5,7 @@ use crate::format::Patch;
 use crate::shape::{self, Shape};
 use crate::text::BOM;
 use crate::value::{Map, Value, duplicate, get};
-use crate::{Configured, EditError, Endpoint, Entry, ServerName, Transport};
+use crate::{Configured, EditError, Endpoint, Entry, Transport};
 
 /// The new text of a file, and what was done to the list of servers. If nothing was, the text is the old one to the byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,15 +23,23 @@ pub enum Change {
 }
 
 pub(crate) fn install(shape: &Shape, text: Option<&str>, entry: &Entry, replace: bool) -> Result<Edit, EditError> {
-    let fields = shape.fields(entry)?;
-    let name = shape.key(&entry.name);
+    let name = shape.key(entry.name.as_str());
     let file = File::read(shape, text.unwrap_or_default())?;
     let Some(existing) = file.server(&name) else {
+        let fields = shape.fields(entry)?;
         let after = shape.format.add(file.body, shape.container, &name, &fields)?;
         return file.edited(&name, after, Some(Value::Map(fields)), Change::Added);
     };
     let found = shape.endpoint(existing);
     let is_ours = is_ours(&found, &entry.transport);
+    let entry = match &found {
+        Endpoint::Known(known) if is_ours => &Entry {
+            name: entry.name.clone(),
+            transport: entry.transport.keeping(known),
+        },
+        _ => entry,
+    };
+    let fields = shape.fields(entry)?;
     if matches!(&found, Endpoint::Known(transport) if *transport == entry.transport)
         && shape.has_form_of(existing, &entry.transport)
     {
@@ -70,14 +78,18 @@ pub(crate) fn install(shape: &Shape, text: Option<&str>, entry: &Entry, replace:
     file.edited(&name, after, Some(Value::Map(wanted)), Change::Replaced)
 }
 
-pub(crate) fn uninstall(shape: &Shape, text: &str, name: &ServerName) -> Result<Edit, EditError> {
-    let name = shape.key(name);
+pub(crate) fn uninstall(shape: &Shape, text: &str, name: &str, program: &str) -> Result<Edit, EditError> {
     let file = File::read(shape, text)?;
+    // A name that stands there as it was given, whoever wrote it; else the one that we would have written.
+    let name = match file.server(name) {
+        Some(_) => name.to_owned(),
+        None => shape.key(name),
+    };
     let Some(existing) = file.server(&name) else {
         return Ok(file.unchanged());
     };
     // Nobody can tell of a URL whose it is; of a command one can.
-    if matches!(shape.endpoint(existing), Endpoint::Known(transport @ Transport::Stdio { .. }) if !transport.runs_host()) {
+    if matches!(shape.endpoint(existing), Endpoint::Known(transport @ Transport::Stdio { .. }) if !transport.is_ours(program)) {
         return Err(EditError::NotOurs { name });
     }
     let after = shape.format.remove(file.body, shape.container, &name)?;
@@ -97,7 +109,8 @@ pub(crate) fn servers(shape: &Shape, text: &str) -> Result<Vec<Configured>, Edit
 fn is_ours(found: &Endpoint, wanted: &Transport) -> bool {
     match (found, wanted) {
         (Endpoint::Known(Transport::Http { url, .. }), Transport::Http { url: wanted, .. }) => url == wanted,
-        (Endpoint::Known(found), _) => found.runs_host(),
+        (Endpoint::Known(found), Transport::Stdio { command, .. }) => found.is_ours(command),
+        (Endpoint::Known(found), Transport::Http { .. }) => found.runs_host(),
         (Endpoint::Unknown { .. }, _) => false,
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of a server in the list of a client: 1 to 64 letters, digits, `-` and `_`.
+/// The name of a server in the list of a client: 1 to 64 letters, digits, `-` and `_`, the first one no sign.
 ///
 /// That is what every client takes, and what no format has to quote.
 ///
@@ -35,6 +35,9 @@ impl FromStr for ServerName {
             let text = text.to_owned();
             return Err(ServerNameError::Character { text, character });
         }
+        if text.starts_with(['-', '_']) {
+            return Err(ServerNameError::Sign(text.to_owned()));
+        }
         // All of them are ASCII by now.
         if text.len() > Self::LONGEST {
             return Err(ServerNameError::Long(text.len()));
@@ -58,6 +61,8 @@ pub enum ServerNameError {
         text.escape_debug()
     )]
     Character { text: String, character: char },
+    #[error("`{0}` begins with a sign, which on a command line looks like an option; begin it with a letter or a digit")]
+    Sign(String),
     #[error("the name of a server has at most 64 characters, and this has {0}; give a shorter one with `--name`")]
     Long(usize),
 }
@@ -114,11 +119,15 @@ impl PartialEq for Transport {
 impl Eq for Transport {}
 
 impl Transport {
-    /// Is this the program `host`, wherever it lies? The paths of both kinds of systems are understood on either.
+    /// Is this `host serve`, wherever the program lies? There are other programs of that name. The paths of both kinds of systems are
+    /// understood on either.
     pub(crate) fn runs_host(&self) -> bool {
-        let Self::Stdio { command, .. } = self else {
+        let Self::Stdio { command, args, .. } = self else {
             return false;
         };
+        if args.first().is_none_or(|command| command != "serve") {
+            return false;
+        }
         let file = command.rsplit(['/', '\\']).next().unwrap_or_default();
         let is_exe = |ending: &str| ending.eq_ignore_ascii_case(".exe");
         let stem = match file.len().checked_sub(4).and_then(|at| file.split_at_checked(at)) {
@@ -127,7 +136,29 @@ impl Transport {
         };
         stem == "host"
     }
+
+    /// Is this an entry that we made: `host serve`, or our program under another name?
+    pub(crate) fn is_ours(&self, program: &str) -> bool {
+        self.runs_host() || matches!(self, Self::Stdio { command, .. } if command == program)
+    }
+
+    /// With the variables and headers that a person has added to the entry of ours that it takes the place of.
+    pub(crate) fn keeping(&self, known: &Self) -> Self {
+        let mut kept = self.clone();
+        let (ours, theirs) = match (&mut kept, known) {
+            (Self::Stdio { env, .. }, Self::Stdio { env: known, .. }) => (env, known),
+            (Self::Http { headers, .. }, Self::Http { headers: known, .. }) => (headers, known),
+            _ => return kept,
+        };
+        let is_new = |name: &String| name != OWN_VARIABLE && !ours.iter().any(|(own, _)| own == name);
+        let added: Vec<_> = theirs.iter().filter(|(name, _)| is_new(name)).cloned().collect();
+        ours.extend(added);
+        kept
+    }
 }
+
+/// The one that is ours to set and to take away.
+const OWN_VARIABLE: &str = "HOST_HOME";
 
 /// A server that stands in the list of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,9 +172,9 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// Is this an entry of ours: does it start the program `host`? Of a server reached over HTTP, nobody can tell.
-    pub fn runs_host(&self) -> bool {
-        matches!(&self.endpoint, Endpoint::Known(transport) if transport.runs_host())
+    /// Is this an entry of ours: does it start `host serve`, or this program? Of a server reached over HTTP, nobody can tell.
+    pub fn is_ours(&self, program: &str) -> bool {
+        matches!(&self.endpoint, Endpoint::Known(transport) if transport.is_ours(program))
     }
 }
 
@@ -166,6 +197,7 @@ mod tests {
             assert_eq!(good.parse::<ServerName>().unwrap().to_string(), good);
         }
         assert_eq!("".parse::<ServerName>(), Err(ServerNameError::Empty));
+        assert_eq!("-a".parse::<ServerName>(), Err(ServerNameError::Sign("-a".to_owned())));
         assert_eq!("x".repeat(65).parse::<ServerName>(), Err(ServerNameError::Long(65)));
         for (text, character) in [("a b", ' '), ("a.b", '.'), ("é", 'é'), ("a\n", '\n')] {
             let error = ServerNameError::Character {
@@ -181,7 +213,7 @@ mod tests {
         let runs_host = |command: &str| {
             Transport::Stdio {
                 command: command.to_owned(),
-                args: Vec::new(),
+                args: vec!["serve".to_owned()],
                 env: Vec::new(),
             }
             .runs_host()
@@ -202,6 +234,28 @@ mod tests {
         ] {
             assert!(!runs_host(other), "{other}");
         }
+    }
+
+    #[test]
+    fn other_programs_have_that_name_too() {
+        let lookup = Transport::Stdio {
+            command: "/usr/bin/host".to_owned(),
+            args: vec!["-t".to_owned(), "mx".to_owned()],
+            env: Vec::new(),
+        };
+        assert!(!lookup.is_ours("/opt/host/bin/host"));
+        assert!(lookup.is_ours("/usr/bin/host"));
+    }
+
+    #[test]
+    fn what_a_person_added_is_kept() {
+        let stdio = |env: &[(&str, &str)]| Transport::Stdio {
+            command: "host".to_owned(),
+            args: Vec::new(),
+            env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+        };
+        let known = stdio(&[("TOKEN", "t"), ("HOST_HOME", "/old"), ("A", "old")]);
+        assert_eq!(stdio(&[("A", "new")]).keeping(&known), stdio(&[("A", "new"), ("TOKEN", "t")]));
     }
 
     #[test]

@@ -59,10 +59,10 @@ impl Shape {
     }
 
     /// The key of a server. Goose looks its extensions up by their name in lower case.
-    pub(crate) fn key(&self, name: &ServerName) -> String {
+    pub(crate) fn key(&self, name: &str) -> String {
         match self.client {
-            Client::Goose => name.as_str().to_ascii_lowercase(),
-            _ => name.as_str().to_owned(),
+            Client::Goose => name.to_ascii_lowercase(),
+            _ => name.to_owned(),
         }
     }
 

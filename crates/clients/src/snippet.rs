@@ -1,8 +1,6 @@
 //! Entries to be pasted by people, for clients that are not known here.
 
-use crate::format::Format;
 use crate::shape::Shape;
-use crate::value::{Map, Value};
 use crate::{Client, EditError, Entry, Transport};
 
 /// What to print an entry as.
@@ -16,33 +14,14 @@ pub enum SnippetFormat {
 
 impl SnippetFormat {
     /// A whole file with this entry.
-    pub fn snippet(self, entry: &Entry) -> String {
-        let (format, container, headers_key) = match self {
-            Self::Json => (Format::Json, "mcpServers", "headers"),
-            Self::Toml => (Format::Toml, "mcp_servers", "http_headers"),
+    pub fn snippet(self, entry: &Entry) -> Result<String, EditError> {
+        let like = match (self, &entry.transport) {
+            (Self::Toml, _) => Client::Codex,
+            (Self::Json, Transport::Stdio { .. }) => Client::Cursor,
+            // Of those that need a type, all agree on this one.
+            (Self::Json, Transport::Http { .. }) => Client::ClaudeCode,
         };
-        let mut fields = Map::new();
-        let mut put = |key: &str, value: Value| fields.push((key.to_owned(), value));
-        match &entry.transport {
-            Transport::Stdio { command, args, env } => {
-                put("command", Value::text(command));
-                put("args", Value::texts(args));
-                if !env.is_empty() {
-                    put("env", Value::pairs(env));
-                }
-            }
-            Transport::Http { url, headers } => {
-                // Codex refuses nothing, but needs no type; of the others, those that need one agree on this.
-                if self == Self::Json {
-                    put("type", Value::text("http"));
-                }
-                put("url", Value::text(url));
-                if !headers.is_empty() {
-                    put(headers_key, Value::pairs(headers));
-                }
-            }
-        }
-        format.fresh(container, entry.name.as_str(), &fields)
+        like.snippet(entry)
     }
 }
 
@@ -51,7 +30,7 @@ impl Client {
     pub fn snippet(self, entry: &Entry) -> Result<String, EditError> {
         let shape = Shape::of(self);
         let fields = shape.fields(entry)?;
-        Ok(shape.format.fresh(shape.container, &shape.key(&entry.name), &fields))
+        Ok(shape.format.fresh(shape.container, &shape.key(entry.name.as_str()), &fields))
     }
 }
 
@@ -74,7 +53,7 @@ mod tests {
             env: vec![("A B".to_owned(), "1".to_owned())],
         });
         assert_eq!(
-            SnippetFormat::Json.snippet(&entry),
+            SnippetFormat::Json.snippet(&entry).unwrap(),
             r#"{
   "mcpServers": {
     "text-tools": {
@@ -89,7 +68,7 @@ mod tests {
 "#
         );
         assert_eq!(
-            SnippetFormat::Toml.snippet(&entry),
+            SnippetFormat::Toml.snippet(&entry).unwrap(),
             r#"[mcp_servers.text-tools]
 command = 'C:\opt\host\host.exe'
 args = ["serve", "it's"]
@@ -105,7 +84,7 @@ env = { "A B" = "1" }
             headers: vec![("Authorization".to_owned(), "Bearer x".to_owned())],
         });
         assert_eq!(
-            SnippetFormat::Json.snippet(&entry),
+            SnippetFormat::Json.snippet(&entry).unwrap(),
             r#"{
   "mcpServers": {
     "text-tools": {
@@ -120,7 +99,7 @@ env = { "A B" = "1" }
 "#
         );
         assert_eq!(
-            SnippetFormat::Toml.snippet(&entry),
+            SnippetFormat::Toml.snippet(&entry).unwrap(),
             r#"[mcp_servers.text-tools]
 url = "http://127.0.0.1:8080/mcp"
 http_headers = { Authorization = "Bearer x" }

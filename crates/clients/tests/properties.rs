@@ -36,14 +36,14 @@ fn round_trip(client: Client, before: &str, http: bool) -> Result<String, EditEr
     let again = client.install(Some(&installed.text), &entry, false)?;
     assert_eq!(again.change, Change::None);
     assert_eq!(again.text, installed.text);
-    let uninstalled = client.uninstall(&installed.text, &entry.name)?;
+    let uninstalled = client.uninstall(&installed.text, entry.name.as_str(), "")?;
     assert_eq!(uninstalled.change, Change::Removed);
     assert_eq!(client.servers(&uninstalled.text)?, servers);
     if !http {
         let mut other = entry.clone();
         other.transport = Transport::Stdio {
             command: "host".to_owned(),
-            args: Vec::new(),
+            args: vec!["serve".to_owned()],
             env: Vec::new(),
         };
         let mut text = installed.text;
@@ -52,7 +52,7 @@ fn round_trip(client: Client, before: &str, http: bool) -> Result<String, EditEr
             assert_eq!(replaced.change, Change::Replaced);
             text = replaced.text;
         }
-        let gone = client.uninstall(&text, &entry.name)?;
+        let gone = client.uninstall(&text, entry.name.as_str(), "")?;
         assert_eq!(gone.text, uninstalled.text);
     }
     Ok(uninstalled.text)

@@ -151,29 +151,6 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
     replace(&path, &temporary(&path), contents)
 }
 
-/// Likewise, with what was there before kept beside it, readable for the same people. Its path is the answer, if there was anything.
-pub fn write_with_backup(path: &Path, contents: &[u8]) -> io::Result<Option<PathBuf>> {
-    let backup = match fs::read(path) {
-        Ok(before) => {
-            let real = fs::canonicalize(path)?;
-            let mut name = real.file_name().unwrap_or_default().to_owned();
-            name.push(".before-host");
-            let backup = real.with_file_name(name);
-            replace(&backup, &temporary(&real), &before)?;
-            Some(backup)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            None
-        }
-        Err(error) => return Err(error),
-    };
-    write_atomically(path, contents)?;
-    Ok(backup)
-}
-
 /// Likewise, for the store: nobody but this user may read it, and a link is replaced and not followed.
 pub(crate) fn write_privately(path: &Path, contents: &[u8]) -> io::Result<()> {
     replace(path, &tempfile::Builder::new(), contents)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use catalog::{Catalog, Item, Parameters, Payloads, plain, plain_line, steers};
+use catalog::{Catalog, Item, Parameters, Payloads, plain, plain_json, plain_line, steers};
 use clap::{Args, CommandFactory};
 use command2json::add_argument;
 use component2json::{Function, Kind, argument_from_text};
@@ -69,7 +69,7 @@ impl Call {
         };
         let tool = find(&manager, name)?;
         let parameters = Parameters::of(&json!(tool.definition.input_schema), option_names());
-        if self.asks_for_help() {
+        if parameters.asks_for_help(&self.arguments) {
             let catalog = described(std::slice::from_ref(&tool));
             for item in &catalog.document().items {
                 print_help(&self.target, item, &parameters)?;
@@ -104,10 +104,6 @@ impl Call {
         let tool = self.tool.as_deref().unwrap_or_default();
         let (target, tool) = (quoted(&self.target), quoted(tool));
         anyhow::anyhow!("{text}\nhint: `host call {target} {tool} --help` shows what it takes")
-    }
-
-    fn asks_for_help(&self) -> bool {
-        self.arguments.iter().any(|word| matches!(word.as_str(), "-h" | "--help"))
     }
 
     /// The arguments that were given as JSON.
@@ -207,7 +203,7 @@ fn print_help(target: &str, item: &Item, parameters: &Parameters) -> anyhow::Res
 
 fn print_json(outcome: &CallOutcome) -> anyhow::Result<()> {
     match &outcome.structured {
-        Some(structured) => output::line(&structured.to_string()),
+        Some(structured) => output::line(&plain_json(&structured.to_string())),
         None => Ok(()),
     }
 }

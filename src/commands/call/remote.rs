@@ -13,26 +13,28 @@ use crate::output;
 use crate::remote::{block_on, warn_of_problems};
 
 pub(super) fn run(call: &Call, target: &Target) -> anyhow::Result<ExitCode> {
+    // Before anything is started: stdin may take its time, and what is wrong is wrong without a server, too.
+    let given = call.given_json()?;
     block_on(async {
         let mut connection = call.remote.connect(target, call.limits.timeout().duration()).await?;
-        let result = with(call, &mut connection).await;
+        let result = with(call, given, &mut connection).await;
         connection.close().await;
         result
     })
 }
 
-async fn with(call: &Call, connection: &mut Connection) -> anyhow::Result<ExitCode> {
+async fn with(call: &Call, given: Map<String, Value>, connection: &mut Connection) -> anyhow::Result<ExitCode> {
     let catalog = connection.tools().await?;
-    warn_of_problems(&catalog);
+    warn_of_problems(None, &catalog);
     let Some(name) = &call.tool else {
         return super::print_tools(catalog.document().tools().map(|(item, _)| item));
     };
     let (item, tool) = find(&catalog, name)?;
     let parameters = Parameters::of(&tool.input, super::option_names());
-    if call.asks_for_help() {
+    if parameters.asks_for_help(&call.arguments) {
         return super::print_help(&call.target, item, &parameters);
     }
-    let arguments = arguments(call, &catalog, item, &parameters)?;
+    let arguments = arguments(call, given, &catalog, item, &parameters)?;
     let result = match connection.call(&item.name, arguments).await {
         Ok(result) => result.0,
         Err(CallError::Connection(error)) => return Err(error.into()),
@@ -45,8 +47,13 @@ async fn with(call: &Call, connection: &mut Connection) -> anyhow::Result<ExitCo
 }
 
 /// What was typed, and checked before anybody is asked.
-fn arguments(call: &Call, catalog: &Catalog, item: &Item, parameters: &Parameters) -> anyhow::Result<Map<String, Value>> {
-    let mut arguments = call.given_json()?;
+fn arguments(
+    call: &Call,
+    mut arguments: Map<String, Value>,
+    catalog: &Catalog,
+    item: &Item,
+    parameters: &Parameters,
+) -> anyhow::Result<Map<String, Value>> {
     let added = parameters.add(&mut arguments, &call.arguments);
     added.map_err(|error| call.with_help(error.into()))?;
     match catalog.validate_input(&item.name, &Value::Object(arguments.clone())) {

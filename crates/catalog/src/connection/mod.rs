@@ -245,7 +245,12 @@ impl Connection {
             if is_full {
                 return Err(CallError::Endless(format!("the list is too long; {read} entries were read")));
             }
-            cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+            // An empty one is what some write for none.
+            let next = page
+                .get("nextCursor")
+                .and_then(Value::as_str)
+                .filter(|cursor| !cursor.is_empty());
+            cursor = next.map(str::to_owned);
             match &cursor {
                 None => return Ok(()),
                 Some(next) if !cursors.insert(next.clone()) => {
@@ -296,7 +301,7 @@ impl Connection {
             Ok(Ok(Some(result))) => return Ok(result),
             Ok(Ok(None)) => return Err(CallError::Answer("it has no result".to_owned())),
             Ok(Err(ServiceError::McpError(error))) => {
-                if let Some(trouble) = self.wire.trouble() {
+                if let Some(trouble) = self.wire.take_trouble() {
                     return Err(trouble.into());
                 }
                 return Err(CallError::Refused {
@@ -408,7 +413,7 @@ fn in_words(error: &ClientInitializeError, era: Era) -> String {
 
 /// The best that is known about why there is no answer.
 async fn explain(wire: &Wire, process: Option<&mut Process>, ended: bool, problem: String) -> ConnectError {
-    if let Some(trouble) = wire.trouble() {
+    if let Some(trouble) = wire.take_trouble() {
         return trouble;
     }
     match process {
@@ -421,7 +426,7 @@ async fn explain(wire: &Wire, process: Option<&mut Process>, ended: bool, proble
 }
 
 fn timed_out(wire: &Wire, limit: Duration, process: Option<&Process>) -> ConnectError {
-    wire.trouble().unwrap_or_else(|| ConnectError::Timeout {
+    wire.take_trouble().unwrap_or_else(|| ConnectError::Timeout {
         limit,
         stderr: process.map(Process::stderr).unwrap_or_default(),
     })

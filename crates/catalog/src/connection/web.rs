@@ -123,7 +123,8 @@ impl Web {
         let shown = String::from_utf8_lossy(body.get(..MAX_SHOWN).unwrap_or(body)).into_owned();
         let url = self.endpoint.shown();
         self.wire.fail(match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ConnectError::Unauthorized { url },
+            StatusCode::UNAUTHORIZED => ConnectError::Unauthorized { url },
+            StatusCode::FORBIDDEN => ConnectError::Forbidden { url, body: shown },
             _ => ConnectError::Status {
                 url,
                 status: status.to_string(),

@@ -145,6 +145,13 @@ impl<'a> Comparison<'a, '_> {
                 Value::Object(fields) => fields,
                 _ => return (current, None),
             };
+            // Where these lead depends on who refers to this.
+            if ["$dynamicRef", "$recursiveRef"]
+                .iter()
+                .any(|keyword| fields.contains_key(*keyword))
+            {
+                return (current, None);
+            }
             let only = match fields.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
                 Some([only]) => Some(only),
                 _ => None,
@@ -430,7 +437,14 @@ impl<'a> Comparison<'a, '_> {
                 continue;
             }
             let place = at(&place, name);
-            let breaking = self.side == Side::Input && (is_required.contains(name.as_str()) || *schema == Value::Bool(false));
+            // What had a schema before, by a rule for others, may fit the new one or not.
+            let was_ruled = old.get("additionalProperties").is_some_and(Value::is_object) || old.contains_key("patternProperties");
+            let is_narrow = is_required.contains(name.as_str()) || *schema == Value::Bool(false);
+            let breaking = if self.side == Side::Input {
+                is_narrow || was_ruled
+            } else {
+                was_ruled
+            };
             self.changes.add(
                 breaking,
                 &place,
@@ -522,6 +536,7 @@ impl<'a> Comparison<'a, '_> {
                     let Some(new) = new.get(key) else { return false };
                     match (key.as_str(), old, new) {
                         ("$ref", Value::String(a), Value::String(b)) if under == Under::Schemas => self.leads_to_same(a, b, depth),
+                        ("$dynamicRef" | "$recursiveRef", _, _) if under == Under::Schemas => false,
                         _ if under == Under::Named => self.is_same(old, new, Under::Schemas, depth + 1),
                         _ => self.is_same(old, new, Under::keyword(key), depth + 1),
                     }
@@ -553,7 +568,7 @@ impl<'a> Comparison<'a, '_> {
                 }
                 is_same
             }
-            (None, None) => old == new,
+            // An anchor, or an address: what it leads to is not looked up here, and the rest of the schema is not the same.
             _ => false,
         }
     }
