@@ -111,8 +111,8 @@ fn a_wrong_command_line_is_told() {
             &["greet", "name"],
             &["`name` is no argument", "\nhint: write it as `name=value`"],
         ),
-        (&["greet", "--args", "{"], &["the arguments are not JSON"]),
-        (&["greet", "--args", "[1]"], &["the arguments must be a JSON object"]),
+        (&["greet", "--args", "{"], &["`--args` is not JSON"]),
+        (&["greet", "--args", "[1]"], &["`--args` must be a JSON object"]),
         (&["greet", "--args", "@no-such-file"], &["`no-such-file` could not be read"]),
         (&["greet", "--timeout", "soon"], &["`soon` is no span of time"]),
     ];

@@ -204,7 +204,7 @@ fn what_cannot_be_edited_is_left_alone() {
     home.write("user/.cursor/mcp.json", "{");
     succeed(&home, &["install", "zed", &component()]);
     let listed = succeed(&home, &["clients"]);
-    assert!(listed.stdout.contains("zed             yes        every-type"), "{listed:?}");
+    assert!(listed.stdout.contains("zed             no         every-type"), "{listed:?}");
     assert!(listed.stderr.starts_with("warning: Cursor: "), "{listed:?}");
 }
 
