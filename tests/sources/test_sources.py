@@ -4,6 +4,7 @@ HOST_BIN is the program, REPOSITORY has the components, WORK is a folder for eve
 """
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -424,6 +425,20 @@ def what_is_pushed_can_be_added_by_tag_and_by_digest(world, host):
             expect_equal(info["manifest"], pinned.split("@")[1], "the manifest")
             expect_equal((info["pinned"], info["digest"]), (is_pinned, digest(TEXT_TOOLS)), "what is known of it")
             expect_equal(host.does("call", id, "slugify", "title=A B").out, "a-b\n", "the answer")
+
+
+@test
+def what_was_not_added_can_be_looked_at(world, host):
+    path = host.file("tools.wasm", TEXT_TOOLS)
+    tools = json.loads(host.does("catalog", path, "--json").out)["items"]
+    for registry, options in [(world.registry, ()), (world.private, world.trust)]:
+        url = registry.url("team/looked-at:1")
+        host.does("push", path, url, *options)
+        seen = json.loads(host.does("catalog", url, "--json", *options).out)["items"]
+        expect_equal([item["name"] for item in seen], [item["name"] for item in tools], "the tools")
+    host.does("catalog", f"file://{path}").expect_says("example_text_tools_slugify")
+    host.refuses("call", world.registry.url("team/looked-at:1"), "slugify", says=["has to be added", "hint: `host add"])
+    expect("tools" not in host.does("list").out, "looking at it added it")
 
 
 @test
