@@ -21,9 +21,12 @@ pub(crate) struct RemoteOptions {
     /// Send a header with every request to a URL, as in `X-Team: blue`; can be repeated
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<String>,
-    /// Send the bearer token in this file to a URL; HOST_MCP_TOKEN holds one as well
+    /// Send the bearer token in this file to a URL
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Send the bearer token in this variable of the environment to a URL
+    #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
+    token_env: Option<String>,
     /// Which handshake to make
     #[arg(long, value_name = "ERA", default_value = "auto")]
     era: EraOption,
@@ -74,7 +77,7 @@ impl RemoteOptions {
 
     /// Is there something that is sent along?
     pub(crate) fn sends_along(&self) -> bool {
-        !self.header.is_empty() || self.token_file.is_some()
+        !self.header.is_empty() || self.token_file.is_some() || self.token_env.is_some()
     }
 
     /// Whose files of clients are looked into. What is in a project may have come with it, and would run without anybody having said so.
@@ -84,30 +87,40 @@ impl RemoteOptions {
 
     fn with_headers(&self, mut target: Target) -> anyhow::Result<Target> {
         let Target::Http(endpoint) = &mut target else {
-            if !self.header.is_empty() || self.token_file.is_some() {
+            if self.sends_along() {
                 bail!("headers and tokens are for servers behind a URL\nhint: a command gets its secrets from the environment");
             }
             return Ok(target);
         };
-        let token = match &self.token_file {
-            Some(file) => {
-                let token = std::fs::read_to_string(file).with_context(|| format!("`{}` could not be read", file.display()))?;
-                if token.trim().is_empty() {
-                    bail!("there is no token in `{}`", file.display());
-                }
-                Some(token.trim().to_owned())
-            }
-            // A server of a client has what its entry says, and no token that is meant for another.
-            None if self.from.is_some() => None,
-            None => std::env::var("HOST_MCP_TOKEN").ok(),
-        };
-        if let Some(token) = token.filter(|token| !token.is_empty()) {
+        if let Some(token) = self.token()? {
             endpoint.set_token(&token)?;
         }
         for header in &self.header {
             endpoint.add_header(header)?;
         }
         Ok(target)
+    }
+
+    /// The token that was named. There is no variable that is looked into unasked: a token is for one server, and not for any.
+    fn token(&self) -> anyhow::Result<Option<String>> {
+        let (token, place) = match (&self.token_file, &self.token_env) {
+            (Some(file), _) => {
+                let place = format!("`{}`", file.display());
+                (
+                    std::fs::read_to_string(file).with_context(|| format!("{place} could not be read"))?,
+                    place,
+                )
+            }
+            (None, Some(name)) => {
+                let place = format!("the variable `{name}`");
+                (std::env::var(name).with_context(|| format!("{place} has no token"))?, place)
+            }
+            (None, None) => return Ok(None),
+        };
+        match token.trim() {
+            "" => bail!("there is no token in {place}"),
+            token => Ok(Some(token.to_owned())),
+        }
     }
 
     /// Connects to a server.

@@ -28,7 +28,7 @@ pub(crate) struct CatalogCommand {
     #[arg(value_name = "TARGET", required_unless_present = "all")]
     target: Option<String>,
     /// Every server that is configured in any client, or in the one that `--from` names
-    #[arg(long, conflicts_with_all = ["target", "header", "token_file"])]
+    #[arg(long, conflicts_with_all = ["target", "header", "token_file", "token_env"])]
     all: bool,
     #[command(flatten)]
     format: Format,

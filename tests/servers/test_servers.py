@@ -417,8 +417,9 @@ def headers_and_tokens_are_sent(host):
         web.requests.clear()
         host.catalog(web.url, "--header", "Authorization: Bearer s3cret-t0ken")
         expect_equal(set(web.headers("Authorization")), {"Bearer s3cret-t0ken"}, "the token")
-        host.variables["HOST_MCP_TOKEN"] = "s3cret-t0ken"
-        host.catalog(web.url)
+        host.variables["TOKEN_OF_TEAM"] = "s3cret-t0ken"
+        host.catalog(web.url, "--token-env", "TOKEN_OF_TEAM")
+        host.refuses("catalog", web.url, "--token-env", "NO_SUCH_TOKEN", says=["NO_SUCH_TOKEN"])
 
 
 @test

@@ -15,7 +15,7 @@ pub enum ConnectError {
     #[error("`{url}` could not be reached: {problem}\nhint: is the server running, and the address right?")]
     Unreachable { url: String, problem: String },
     #[error(
-        "`{url}` asks for authorization\nhint: give a token with `--token-file FILE` or HOST_MCP_TOKEN, or a header with `--header`"
+        "`{url}` asks for authorization\nhint: give a token with `--token-file FILE` or `--token-env NAME`, or a header with `--header`"
     )]
     Unauthorized { url: String },
     #[error("`{url}` refuses to answer (403 Forbidden){}\nhint: a token may be missing (`--token-file`, `--header`), or the server may want another name for itself", quoted(.body))]
