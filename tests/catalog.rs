@@ -226,7 +226,6 @@ fn the_program_describes_itself() {
         assert!(script.contains("uninstall") && script.contains("allow-read"), "{shell}");
     }
     let pages = home.file("man");
-    fs::create_dir(&pages).unwrap();
     succeed(&home, &["man", pages.to_str().unwrap()]);
     let written = fs::read_dir(&pages).unwrap().count();
     assert!(written > 20, "{written}");

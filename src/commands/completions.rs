@@ -39,6 +39,7 @@ impl Man {
             output::bytes(&page(&command)?)?;
             return Ok(ExitCode::SUCCESS);
         };
+        std::fs::create_dir_all(&directory).with_context(|| format!("`{}` could not be made", directory.display()))?;
         let write = |command: &clap::Command, name: &str| {
             let file = directory.join(format!("{name}.1"));
             lifecycle::write_atomically(&file, &page(command)?)
