@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jsonschema::{PatternOptions, Retrieve, Uri, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::document::{Detail, Item};
 
@@ -24,7 +24,9 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const MAX_REFERENCES: usize = 2_000;
 const MAX_NODES: usize = 200_000;
 /// Of one compiled pattern, in bytes.
-const MAX_PATTERN: usize = 256 << 10;
+const MAX_PATTERN: usize = 512 << 10;
+/// Of one schema.
+const MAX_PATTERNS: usize = 200;
 /// Of one check; more help nobody.
 const MAX_ERRORS: usize = 10;
 
@@ -209,6 +211,7 @@ pub(crate) fn does_not_compile(schema: &str) -> String {
 /// The number of its parts, if it is of a size that can be compiled.
 fn measure(schema: &Value) -> Result<usize, String> {
     let mut references = 0;
+    let mut patterns = 0;
     let mut nodes = 0;
     let mut waiting = vec![(schema, 1)];
     while let Some((value, depth)) = waiting.pop() {
@@ -219,13 +222,17 @@ fn measure(schema: &Value) -> Result<usize, String> {
         match value {
             Value::Object(fields) => {
                 references += fields.keys().filter(|key| REFERENCES.contains(&key.as_str())).count();
+                patterns += usize::from(fields.get("pattern").is_some_and(Value::is_string));
+                patterns += fields.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
                 waiting.extend(fields.values().map(|value| (value, depth + 1)));
             }
             Value::Array(values) => waiting.extend(values.iter().map(|value| (value, depth + 1))),
             _ => {}
         }
-        if references > MAX_REFERENCES || nodes > MAX_NODES {
-            return Err(format!("it has more than {MAX_REFERENCES} references or {MAX_NODES} parts"));
+        if references > MAX_REFERENCES || nodes > MAX_NODES || patterns > MAX_PATTERNS {
+            return Err(format!(
+                "it has more than {MAX_REFERENCES} references, {MAX_NODES} parts or {MAX_PATTERNS} patterns"
+            ));
         }
     }
     Ok(nodes)

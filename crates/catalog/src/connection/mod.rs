@@ -75,7 +75,7 @@ impl Connection {
             Target::Http(endpoint) => {
                 let tls = options.tls.clone();
                 let tls = tls.ok_or_else(|| ConnectError::Setup("there are no certificates to trust".to_owned()))?;
-                let wire = Wire::default();
+                let wire = Wire::over_http();
                 let transport = web::transport(endpoint, options.era, tls, wire.clone())?;
                 Self::handshake(transport, wire, None, options.era, options.timeout, deadline).await
             }

@@ -22,7 +22,8 @@ pub(crate) struct Wire(Arc<Mutex<State>>);
 struct State {
     /// The requests that were sent, with their answers. What nobody asked for is not kept.
     answers: HashMap<RequestId, Option<Value>>,
-    /// The requests for tools. Over HTTP, rmcp makes headers of arguments by what the tools say.
+    over_http: bool,
+    /// The requests for tools over HTTP, where rmcp makes headers of arguments by what the tools say.
     tool_lists: HashSet<RequestId>,
     /// The requests that open the connection.
     openings: Vec<RequestId>,
@@ -32,6 +33,12 @@ struct State {
 }
 
 impl Wire {
+    pub(crate) fn over_http() -> Self {
+        let wire = Self::default();
+        wire.state().over_http = true;
+        wire
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -45,7 +52,7 @@ impl Wire {
         match &request.request {
             ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_) => state.openings.push(request.id.clone()),
             other => {
-                if matches!(other, ClientRequest::ListToolsRequest(_)) {
+                if state.over_http && matches!(other, ClientRequest::ListToolsRequest(_)) {
                     state.tool_lists.insert(request.id.clone());
                 }
                 state.answers.insert(request.id.clone(), None);
