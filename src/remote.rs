@@ -113,12 +113,12 @@ impl RemoteOptions {
             }
             (None, Some(name)) => {
                 let place = format!("the variable `{name}`");
-                (std::env::var(name).with_context(|| format!("{place} has no token"))?, place)
+                (std::env::var(name).unwrap_or_default(), place)
             }
             (None, None) => return Ok(None),
         };
         match token.trim() {
-            "" => bail!("there is no token in {place}"),
+            "" => bail!("there is no token in {place}\nhint: put one there, and nothing else"),
             token => Ok(Some(token.to_owned())),
         }
     }
