@@ -25,7 +25,8 @@ pub struct WatchError(#[from] notify::Error);
 pub struct Watch {
     manager: Arc<LifecycleManager>,
     watcher: RecommendedWatcher,
-    watched: BTreeSet<PathBuf>,
+    /// What was watched at the last look: folders, and whether with all that is below.
+    watched: BTreeSet<(PathBuf, bool)>,
     events: mpsc::UnboundedReceiver<()>,
 }
 
@@ -62,53 +63,66 @@ impl Watch {
                     .await
                     .is_ok_and(|event| event.is_some())
             {}
+            // First the folders, then what is in them: what happens in one before it is watched is seen now, and after that it is heard of.
+            // What is served now may be in folders that were not watched yet.
             loop {
+                if let Err(error) = self.look() {
+                    tracing::warn!("{error}");
+                }
                 let manager = Arc::clone(&self.manager);
                 if tokio::task::spawn_blocking(move || manager.refresh()).await.is_err() {
                     return;
                 }
-                // What happened in a folder before it was watched was not heard of.
-                match self.look() {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => {
-                        tracing::warn!("{error}");
-                        break;
-                    }
+                if self.folders().is_subset(&self.watched) {
+                    break;
                 }
             }
         }
     }
 
-    /// Watches the folders of everything that is served; `true` if there are some that were not watched before. A file is often replaced
-    /// by another of its name, so it is never watched itself, and a folder that is missing is seen from the one above it.
-    fn look(&mut self) -> Result<bool, WatchError> {
-        // A folder that is gone is not watched any more, also when there is another of its name later.
-        self.watched.retain(|folder| folder.is_dir());
-        let before = self.watched.len();
+    /// Watches the folders of everything that is served, all of them anew: a folder may be another one of the same name by now, which
+    /// nobody hears of.
+    fn look(&mut self) -> Result<(), WatchError> {
+        let folders = self.folders();
+        for (folder, _) in self.watched.difference(&folders) {
+            // If it is gone, it is not watched any more anyway.
+            let _ = self.watcher.unwatch(folder);
+        }
+        self.watched.clear();
+        for (folder, is_deep) in folders {
+            let mode = if is_deep {
+                RecursiveMode::Recursive
+            } else {
+                RecursiveMode::NonRecursive
+            };
+            match self.watcher.watch(&folder, mode) {
+                Ok(()) => {
+                    self.watched.insert((folder, is_deep));
+                }
+                // It went away just now. The next look is at the one above it.
+                Err(_) if !folder.is_dir() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The folders of everything that is served, and whether what is below counts. A file is often replaced by another of its name, so it
+    /// is never watched itself, and a folder that is missing is seen from the one above it.
+    fn folders(&self) -> BTreeSet<(PathBuf, bool)> {
+        let mut folders = BTreeSet::new();
         for path in self.manager.watched() {
             let folder = if path.is_dir() {
                 path.as_path()
             } else {
                 path.parent().unwrap_or(&path)
             };
-            if let Some(folder) = folder.ancestors().find(|folder| folder.is_dir()) {
-                self.add(folder, RecursiveMode::NonRecursive)?;
-            }
-            for wit in [folder.join("wit"), folder.join("../wit")] {
-                if wit.is_dir() {
-                    self.add(&wit, RecursiveMode::Recursive)?;
-                }
-            }
+            let nearest = folder.ancestors().find(|folder| folder.is_dir());
+            folders.extend(nearest.map(|folder| (folder.to_owned(), false)));
+            let wits = [folder.join("wit"), folder.join("../wit")];
+            folders.extend(wits.into_iter().filter(|wit| wit.is_dir()).map(|wit| (wit, true)));
         }
-        Ok(self.watched.len() > before)
-    }
-
-    fn add(&mut self, folder: &Path, mode: RecursiveMode) -> Result<(), WatchError> {
-        if self.watched.insert(folder.to_owned()) {
-            self.watcher.watch(folder, mode)?;
-        }
-        Ok(())
+        folders
     }
 }
 
