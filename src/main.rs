@@ -1,7 +1,7 @@
 //! `host`: serve any WebAssembly component's exports, and the commands of any compiled program, as MCP tools.
 //!
-//! Parses the command line, calls a crate, prints. Exit code 0 is success, 1 a tool that failed or a change that was not accepted, 2 a
-//! wrong command line or a file that cannot be used.
+//! Parses the command line, calls a crate, prints. Exit code 0 is success, 1 a tool that failed, a change that was not accepted or one
+//! that breaks callers, 2 a wrong command line or a file or server that cannot be used.
 
 mod clients;
 mod commands;

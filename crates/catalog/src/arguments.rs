@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::plain_line;
-use crate::references::follow;
+use crate::references::{follow, type_of};
 
 /// How far references and nested objects are followed.
 const MAX_DEPTH: usize = 3;
@@ -319,30 +319,24 @@ impl Types {
         json.or_else(|| self.text.then(|| text.into()))
     }
 
+    /// Nothing but true and false, or null.
     fn is_switch(self) -> bool {
-        let Self {
-            boolean,
-            text,
-            integer,
-            number,
-            list,
-            object,
-            null: _,
-        } = self;
-        boolean && !(text || integer || number || list || object)
+        let switch = Self {
+            boolean: true,
+            null: self.null,
+            ..Self::default()
+        };
+        self == switch
     }
 
+    /// Nothing but lists, or null.
     fn only_list(self) -> bool {
-        let Self {
-            boolean,
-            text,
-            integer,
-            number,
-            list,
-            object,
-            null: _,
-        } = self;
-        list && !(text || integer || number || boolean || object)
+        let list = Self {
+            list: true,
+            null: self.null,
+            ..Self::default()
+        };
+        self == list
     }
 
     fn in_words(self) -> String {
@@ -396,15 +390,7 @@ impl Types {
         let of_values = |values: &[Value]| {
             let mut types = Self::default();
             for value in values {
-                types.add(match value {
-                    Value::Null => "null",
-                    Value::Bool(_) => "boolean",
-                    Value::Number(number) if number.is_f64() => "number",
-                    Value::Number(_) => "integer",
-                    Value::String(_) => "string",
-                    Value::Array(_) => "array",
-                    Value::Object(_) => "object",
-                });
+                types.add(type_of(value));
             }
             types
         };

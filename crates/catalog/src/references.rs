@@ -1,4 +1,4 @@
-//! References from one place of a schema to another: `#/$defs/path` and the like.
+//! What all readers of schemas need: references from one place to another (`#/$defs/path` and the like), types, and short texts.
 //!
 //! Nothing is fetched, and nothing goes on for ever: a chain that is too long, or that leads to itself, ends where it is.
 
@@ -75,6 +75,19 @@ pub(crate) fn is_annotation(key: &str) -> bool {
         key,
         "title" | "description" | "default" | "examples" | "example" | "deprecated" | "readOnly" | "writeOnly" | "$comment"
     ) || key.starts_with("x-")
+}
+
+/// The type of a value, as schemas name it.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 /// A value as JSON, cut after so many characters; it need not be written as a whole for that.

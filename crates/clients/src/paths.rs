@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     fn environment(platform: Platform, variables: &[(&str, &str)]) -> Environment {
-        Environment::from_variables(platform, "/work/project".into(), |name| {
+        Environment::from_variables(platform, "/srv/project".into(), |name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))
         })
@@ -303,7 +303,7 @@ mod tests {
         );
         assert_eq!(odd, environment(Platform::Linux, &[("HOME", "/h/ada")]));
         assert_eq!(odd, {
-            Environment::new(Platform::Linux, Some("/h/ada".into()), "/work/project".into())
+            Environment::new(Platform::Linux, Some("/h/ada".into()), "/srv/project".into())
         });
     }
 

@@ -11,9 +11,9 @@ use clients::{Client, Environment, Platform, Scope};
 fn paths_are_what_the_snapshot_says() {
     let mut text = String::new();
     for (platform, home, project) in [
-        (Platform::Linux, "/h/ada", "/work/project"),
-        (Platform::MacOs, "/h/ada", "/work/project"),
-        (Platform::Windows, r"C:\h\ada", r"D:\work\project"),
+        (Platform::Linux, "/h/ada", "/srv/project"),
+        (Platform::MacOs, "/h/ada", "/srv/project"),
+        (Platform::Windows, r"C:\h\ada", r"D:\srv\project"),
     ] {
         let environment = Environment::new(platform, Some(home.into()), project.into());
         writeln!(text, "{platform:?}").unwrap();

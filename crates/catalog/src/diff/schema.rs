@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::{Changes, at, keys, shown};
-use crate::references::{Under, is_annotation, target};
+use crate::references::{Under, is_annotation, target, type_of};
 
 type Object = Map<String, Value>;
 
@@ -640,18 +640,6 @@ fn types(fields: &Object) -> Option<HashSet<String>> {
         Some(Value::String(kind)) => Some(HashSet::from([kind.clone()])),
         Some(Value::Array(kinds)) => Some(kinds.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
         _ => values(fields).map(|values| values.into_iter().map(|value| type_of(value).to_owned()).collect()),
-    }
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 
