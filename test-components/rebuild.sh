@@ -12,6 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../scripts/rust-guests.sh"
 cache=$rebuild_cache
 wit_bindgen_version=0.63.0
+wasip3_version=0.9.0
 zig_version=0.17.0
 mkdir -p "$cache"
 
@@ -68,6 +69,8 @@ build_rust() {
     # All at once, so that a component has the same bytes whichever others are asked for.
     [ -n "$built" ] || build_rust_guests "$here" "$cache/target"
     built=yes
+    # The crate with the bindings of WASI 0.3 has its own generator for further ones.
+    [ "$name" != http-client-p3 ] || tools=("wasip3 $wasip3_version")
     if [ "$name" = cli-clap ]; then
         # Cargo leaves the hyphens in the name of a program, and it needs no bindings.
         file=$name.wasm

@@ -35,7 +35,8 @@ pub fn folder() -> PathBuf {
         .unwrap_or_else(compiled_in)
 }
 
-/// Names of all components that can be had without a further toolchain, sorted.
+/// Names of all components that can be had without a further toolchain, sorted; without those of which loading alone is the attack,
+/// which [`path`] and [`bytes`] know all the same.
 pub fn all() -> Result<Vec<String>> {
     let mut names: Vec<String> = generate::NAMES.map(String::from).into();
     for entry in fs::read_dir(folder())? {

@@ -64,6 +64,15 @@ fn module_exports(module: &[u8]) -> Result<BTreeSet<&str>> {
     Ok(names)
 }
 
+/// How many functions have code, in all core modules of a component.
+fn bodies(component: &[u8]) -> Result<usize> {
+    let mut count = 0;
+    for payload in Parser::new(0).parse_all(component) {
+        count += usize::from(matches!(payload?, Payload::CodeSectionEntry(_)));
+    }
+    Ok(count)
+}
+
 /// The binary, which the file that tests load must have or spell out.
 fn binary(name: &str) -> Result<Vec<u8>> {
     let bytes = wat::parse_file(test_guests::path(name)?)?;
@@ -172,5 +181,9 @@ fn generators_give_what_they_promise() -> Result<()> {
     ensure!(length > 99_000, "{length}");
     let length = test_guests::generate::schema_bomb(18)?.len();
     ensure!(length < 1000, "{length}");
+    let bomb = test_guests::generate::compile_bomb(1000);
+    ensure!(tools(&bomb)?.iter().eq(["add"]), "{:?}", tools(&bomb)?);
+    ensure!(bodies(&bomb)? == 1001, "{}", bodies(&bomb)?);
+    ensure!(test_guests::bytes("evil-26-compile-bomb")?.len() > 10_000_000);
     Ok(())
 }
