@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use crate::quantity;
+use crate::text::schema_of_text;
 
 /// A number of bytes.
 ///
@@ -25,6 +26,13 @@ use crate::quantity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ByteSize(u64);
+
+schema_of_text!(
+    ByteSize,
+    "A number of bytes, with a unit: `KiB`, `MiB`, `GiB` and `TiB` are powers of 1024, `KB`, `MB`, `GB` and `TB` of 1000.",
+    ["512MiB", "5MB", "1000"],
+    "pattern": "^\\s*[0-9]+\\s*([KkMmGgTt][Ii]?[Bb])?\\s*$"
+);
 
 /// From large to small.
 const UNITS: [(&str, u64); 9] = [

@@ -5,6 +5,7 @@ use std::{fmt, num::NonZeroU64, str::FromStr, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::quantity;
+use crate::text::schema_of_text;
 
 /// A span of wall-clock time, in whole milliseconds, never zero: no call could end within a zero timeout.
 ///
@@ -20,6 +21,13 @@ use crate::quantity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Timeout(NonZeroU64);
+
+schema_of_text!(
+    Timeout,
+    "A span of time: a whole number that is not zero, and `ms`, `s`, `m` or `h`.",
+    ["30s", "500ms", "2m"],
+    "pattern": "^\\s*[0-9]+\\s*(ms|s|m|h)\\s*$"
+);
 
 /// In milliseconds, from large to small.
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
