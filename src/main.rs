@@ -46,6 +46,10 @@ enum Command {
     Info(commands::info::Info),
     Update(commands::update::Update),
     Remove(commands::remove::Remove),
+    Grant(commands::grant::Grant),
+    Revoke(commands::grant::Revoke),
+    Policy(commands::grant::Policy),
+    Secret(commands::secret::Secret),
     Gc(commands::gc::Gc),
     Verify(commands::verify::Verify),
     Push(commands::push::Push),
@@ -55,6 +59,7 @@ enum Command {
     Uninstall(commands::install::Uninstall),
     Completions(commands::completions::Completions),
     Man(commands::completions::Man),
+    CompileWorker(commands::compile_worker::CompileWorker),
 }
 
 fn main() -> ExitCode {
@@ -92,6 +97,10 @@ impl Command {
             Self::Info(info) => info.run(),
             Self::Update(update) => update.run(),
             Self::Remove(remove) => remove.run(),
+            Self::Grant(grant) => grant.run(),
+            Self::Revoke(revoke) => revoke.run(),
+            Self::Policy(policy) => policy.run(),
+            Self::Secret(secret) => secret.run(),
             Self::Gc(gc) => gc.run(),
             Self::Verify(verify) => verify.run(),
             Self::Push(push) => push.run(),
@@ -101,6 +110,7 @@ impl Command {
             Self::Uninstall(uninstall) => uninstall.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
+            Self::CompileWorker(worker) => worker.run(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Options that several commands share.
 
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use command2json::{Offer, Patterns};
 use component2json::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME};
-use lifecycle::{ComponentId, Config, LifecycleManager, Place, Selection};
-use policy::{Access, ByteSize, Directory, DirectoryGrant, Grants, Limits, Timeout};
+use lifecycle::{AuditConfig, CompileWorker, ComponentId, Config, LifecycleManager, Place, Selection};
+use policy::{ByteSize, Denial, Directory, Grants, LimitSettings, Limits, Permission, Rule, Timeout, read_wassette};
 use sources::ClientOptions;
 
 use crate::{output, progress};
@@ -63,31 +64,88 @@ impl OfferOptions {
 /// What guests may use, in the order in which it was granted: the first directory is the working directory.
 ///
 /// Written out by hand, because a derived parser forgets the order between two options.
-pub(crate) struct GrantOptions(Vec<DirectoryGrant>);
+#[derive(Clone)]
+pub(crate) struct GrantOptions {
+    rules: Vec<Rule>,
+    /// Policy files of another host.
+    policies: Vec<PathBuf>,
+}
 
-const DIRECTORY_OPTIONS: [(&str, Access, &str); 2] = [
+/// What is granted on a command line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Granted {
+    pub(crate) grants: Grants,
+    /// A policy file may set some, too.
+    pub(crate) limits: LimitSettings,
+}
+
+/// Each with the form of its value and its help.
+const RULE_OPTIONS: [(&str, &str, &str); 7] = [
     (
         "allow-read",
-        Access::Read,
+        "DIR[:GUEST]",
         "Let guests read a directory, under its own path or as GUEST; the first one is the working directory",
     ),
     (
         "allow-write",
-        Access::Write,
+        "DIR[:GUEST]",
         "Let guests read and write a directory, likewise",
+    ),
+    (
+        "allow-net",
+        "[SCHEME://]HOST[:PORT]",
+        "Let guests reach a host: `api.example.com`, `https://*.example.com`, `10.0.0.0/8:8000-8999`; can be repeated, as all of these",
+    ),
+    (
+        "allow-env",
+        "NAME[=VALUE]",
+        "Let guests see a variable of this process, or one with this value",
+    ),
+    (
+        "allow-secret",
+        "NAME",
+        "Let each guest have its own secret of this name, which `host secret set` keeps",
+    ),
+    (
+        "deny-read",
+        "PATH",
+        "Keep guests from a file or directory, also inside of what is allowed",
+    ),
+    (
+        "deny-net",
+        "[SCHEME://]HOST[:PORT]",
+        "Keep guests from a host, also where it is allowed",
     ),
 ];
 
+const ALLOW_ALL: &str = "allow-all";
+const POLICY: &str = "policy";
+const HEADING: &str = "Grants";
+
 impl Args for GrantOptions {
     fn augment_args(command: clap::Command) -> clap::Command {
-        DIRECTORY_OPTIONS.iter().fold(command, |command, (name, _, help)| {
-            let arg = Arg::new(*name)
-                .long(*name)
-                .value_name("DIR[:GUEST]")
-                .help(*help)
-                .help_heading("Grants");
-            command.arg(arg.action(ArgAction::Append).value_parser(value_parser!(Directory)))
-        })
+        let command = RULE_OPTIONS.iter().fold(command, |command, (name, form, help)| {
+            let rule = move |text: &str| format!("--{name}={text}").parse::<Rule>();
+            let arg = Arg::new(*name).long(*name).value_name(*form).help(*help);
+            command.arg(arg.help_heading(HEADING).action(ArgAction::Append).value_parser(rule))
+        });
+        command
+            .arg(
+                Arg::new(ALLOW_ALL)
+                    .long(ALLOW_ALL)
+                    .help("Let guests do whatever you can, but for what is denied: for trying things out")
+                    .help_heading(HEADING)
+                    .action(ArgAction::SetTrue),
+            )
+            .arg(
+                Arg::new(POLICY)
+                    .long(POLICY)
+                    .value_name("FILE")
+                    .help("Let guests have what a policy file of Wassette (`policy.yaml`) allows")
+                    .help_heading(HEADING)
+                    .action(ArgAction::Append)
+                    .value_parser(value_parser!(PathBuf)),
+            )
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -98,14 +156,21 @@ impl Args for GrantOptions {
 impl FromArgMatches for GrantOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut found = Vec::new();
-        for (name, access, _) in DIRECTORY_OPTIONS {
-            let directories = matches.get_many::<Directory>(name).into_iter().flatten().cloned();
+        for (name, ..) in RULE_OPTIONS {
+            let rules = matches.get_many::<Rule>(name).into_iter().flatten().cloned();
             let places = matches.indices_of(name).into_iter().flatten();
-            let grant = |directory| DirectoryGrant { directory, access };
-            found.extend(places.zip(directories.map(grant)));
+            found.extend(places.zip(rules));
         }
         found.sort_by_key(|(place, _)| *place);
-        Ok(Self(found.into_iter().map(|(_, grant)| grant).collect()))
+        let mut rules: Vec<Rule> = found.into_iter().map(|(_, rule)| rule).collect();
+        if matches.get_flag(ALLOW_ALL) {
+            rules.push(Rule::Allow(Permission::All));
+        }
+        let policies = matches.get_many::<PathBuf>(POLICY).into_iter().flatten().cloned();
+        Ok(Self {
+            rules,
+            policies: policies.collect(),
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -116,68 +181,160 @@ impl FromArgMatches for GrantOptions {
 
 impl GrantOptions {
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.rules.is_empty() && self.policies.is_empty()
     }
 
-    /// The grants, with every directory under its absolute path. One that is no directory is refused now, not at the first call.
-    pub(crate) fn grants(&self) -> anyhow::Result<Grants> {
-        let mut grants = Grants::default();
-        for DirectoryGrant { directory, access } in &self.0 {
-            let whole = directory.to_string();
-            let host = directory.host.canonicalize().with_context(|| {
-                let colon = if whole.contains(':') {
-                    " (what follows the last `:` is its path inside)"
-                } else {
-                    ""
-                };
-                format!("the directory `{}` cannot be granted{colon}", directory.host.display())
-            })?;
-            let has_guest = whole != directory.host.to_string_lossy();
-            if has_guest && Path::new(&whole).is_dir() {
-                bail!(
-                    "`{whole}` could be a directory or `DIR:GUEST`\nhint: write `{whole}:GUEST`, with the path that it has inside"
-                );
-            }
-            if !host.is_dir() {
-                bail!(
-                    "`{}` cannot be granted: it is no directory\nhint: grant the directory that it is in",
-                    directory.host.display()
-                );
-            }
-            let directory = directory.clone().with_host(host);
-            let guest = directory.guest_path();
-            match grants
-                .directories
-                .iter_mut()
-                .find(|known| known.directory.guest_path() == guest)
-            {
-                Some(known) if known.directory.host == directory.host => known.access = known.access.max(*access),
-                Some(_) => bail!(
-                    "two different directories are granted as `{guest}`\nhint: give one of them another path with `DIR:GUEST`"
-                ),
-                None => grants.directories.push(DirectoryGrant {
-                    directory,
-                    access: *access,
-                }),
-            }
+    /// The rules as they were written, but with every path absolute.
+    pub(crate) fn rules(&self) -> anyhow::Result<Vec<Rule>> {
+        self.rules.iter().map(absolute_rule).collect()
+    }
+
+    /// The options again, as words that mean the same anywhere.
+    pub(crate) fn words(&self) -> anyhow::Result<Vec<String>> {
+        let mut words: Vec<String> = self.rules()?.iter().map(ToString::to_string).collect();
+        for path in &self.policies {
+            words.push(format!("--{POLICY}={}", std::path::absolute(path)?.display()));
         }
-        Ok(grants)
+        Ok(words)
+    }
+
+    /// The rules, for taking them back: a directory may be gone by now.
+    pub(crate) fn revoked(&self) -> anyhow::Result<Vec<Rule>> {
+        if let Some(policy) = self.policies.first() {
+            bail!(
+                "`--policy={}` cannot be taken back as a whole\nhint: name the rules one by one",
+                policy.display()
+            );
+        }
+        let rule = |rule: &Rule| absolute_rule(rule).or_else(|_| Ok(there_no_more(rule)));
+        self.rules.iter().map(rule).collect()
+    }
+
+    /// What is granted. A directory that is none is refused now, not at the first call.
+    pub(crate) fn granted(&self) -> anyhow::Result<Granted> {
+        let mut granted = Granted::default();
+        for rule in self.rules()? {
+            allow_or_deny(&mut granted.grants, rule)?;
+        }
+        for path in &self.policies {
+            let shown = path.display();
+            let text = std::fs::read_to_string(path).with_context(|| format!("the policy file `{shown}` could not be read"))?;
+            let policy = read_wassette(&text).with_context(|| format!("the policy file `{shown}` cannot be used"))?;
+            for rule in policy.grants.rules() {
+                allow_or_deny(&mut granted.grants, absolute_rule(&rule)?)?;
+            }
+            granted.limits = granted.limits.and(&policy.limits);
+        }
+        Ok(granted)
+    }
+
+    /// What is granted to guests that run now. One who grants everything is told so.
+    pub(crate) fn granted_to_run(&self) -> anyhow::Result<Granted> {
+        let granted = self.granted()?;
+        if granted.grants.all {
+            output::note(
+                "warning: with `--allow-all` guests can do whatever you can: read and change your files, use your network and your variables",
+            );
+        }
+        Ok(granted)
     }
 }
 
-/// What a call may use up.
-#[derive(Args)]
+fn allow_or_deny(grants: &mut Grants, rule: Rule) -> anyhow::Result<()> {
+    match rule {
+        Rule::Allow(permission) => grants.allow(permission)?,
+        Rule::Deny(denial) => grants.deny(denial),
+    }
+    Ok(())
+}
+
+/// The rule with the real path of its directory.
+fn absolute_rule(rule: &Rule) -> anyhow::Result<Rule> {
+    Ok(match rule {
+        Rule::Allow(Permission::Read(directory)) => Rule::Allow(Permission::Read(real_directory(directory)?)),
+        Rule::Allow(Permission::Write(directory)) => Rule::Allow(Permission::Write(real_directory(directory)?)),
+        // What is not there yet can be denied, too.
+        Rule::Deny(Denial::Read(path)) => {
+            let path = path.canonicalize().or_else(|_| std::path::absolute(path));
+            Rule::Deny(Denial::Read(path.context("there is no current directory")?))
+        }
+        other => other.clone(),
+    })
+}
+
+/// The rule with an absolute path that leads nowhere.
+fn there_no_more(rule: &Rule) -> Rule {
+    let absolute = |directory: &Directory| {
+        let host = std::path::absolute(&directory.host).unwrap_or_else(|_| directory.host.clone());
+        directory.clone().with_host(host)
+    };
+    match rule {
+        Rule::Allow(Permission::Read(directory)) => Rule::Allow(Permission::Read(absolute(directory))),
+        Rule::Allow(Permission::Write(directory)) => Rule::Allow(Permission::Write(absolute(directory))),
+        other => other.clone(),
+    }
+}
+
+fn real_directory(directory: &Directory) -> anyhow::Result<Directory> {
+    let whole = directory.to_string();
+    let host = directory.host.canonicalize().with_context(|| {
+        let colon = if whole.contains(':') {
+            " (what follows the last `:` is its path inside)"
+        } else {
+            ""
+        };
+        format!("the directory `{}` cannot be granted{colon}", directory.host.display())
+    })?;
+    let has_guest = whole != directory.host.to_string_lossy();
+    if has_guest && Path::new(&whole).is_dir() {
+        bail!("`{whole}` could be a directory or `DIR:GUEST`\nhint: write `{whole}:GUEST`, with the path that it has inside");
+    }
+    if !host.is_dir() {
+        bail!(
+            "`{}` cannot be granted: it is no directory\nhint: grant the directory that it is in",
+            directory.host.display()
+        );
+    }
+    Ok(directory.clone().with_host(host))
+}
+
+/// What a call may use up. What is not set here may be set in `host.toml`.
+#[derive(Clone, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitOptions {
-    /// Time for one call, as in `500ms`, `30s`, `2m`
-    #[arg(long, value_name = "TIME", default_value_t = Limits::default().timeout)]
-    timeout: Timeout,
-    /// Memory for one call, as in `64MiB`
-    #[arg(long, value_name = "SIZE", default_value_t = Limits::default().max_memory)]
-    max_memory: ByteSize,
-    /// Size of one result, as in `8MiB`
-    #[arg(long, value_name = "SIZE", default_value_t = Limits::default().max_output)]
-    max_output: ByteSize,
+    /// Time for one call, as in `500ms`, `30s`, `2m` [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Timeout>,
+    /// Time that one call may compute, without waiting [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    max_cpu: Option<Timeout>,
+    /// Memory for one call, as in `64MiB` [default: 512MiB]
+    #[arg(long, value_name = "SIZE")]
+    max_memory: Option<ByteSize>,
+    /// Size of one result, as in `8MiB` [default: 8MiB]
+    #[arg(long, value_name = "SIZE")]
+    max_output: Option<ByteSize>,
+    /// What is kept of what one call prints to each stream [default: 1MiB]
+    #[arg(long, value_name = "SIZE")]
+    max_stdio: Option<ByteSize>,
+    /// Files, connections and the like that one call has open at a time [default: 1000]
+    #[arg(long, value_name = "NUMBER")]
+    max_handles: Option<NonZeroU32>,
+    /// What one call may receive over HTTP [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    max_received: Option<ByteSize>,
+    /// Time to reach a server [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    connect_timeout: Option<Timeout>,
+    /// Calls of one component, and of all, that run at the same time [default: 64]
+    #[arg(long, value_name = "NUMBER")]
+    max_concurrent_calls: Option<NonZeroU32>,
+    /// Calls that wait for their turn before others are told to come back [default: 256]
+    #[arg(long, value_name = "NUMBER")]
+    max_waiting_calls: Option<u32>,
+    /// Time to compile a component [default: 2m]
+    #[arg(long, value_name = "TIME")]
+    compile_timeout: Option<Timeout>,
 }
 
 fn max_name(text: &str) -> Result<usize, String> {
@@ -189,16 +346,69 @@ fn max_name(text: &str) -> Result<usize, String> {
 
 impl LimitOptions {
     pub(crate) fn timeout(&self) -> Timeout {
-        self.timeout
+        self.timeout.unwrap_or(Limits::default().timeout)
     }
 
-    pub(crate) fn limits(&self) -> Limits {
-        Limits {
+    pub(crate) fn settings(&self) -> LimitSettings {
+        LimitSettings {
             timeout: self.timeout,
+            max_cpu: self.max_cpu,
             max_memory: self.max_memory,
             max_output: self.max_output,
-            ..Limits::default()
+            max_stdio: self.max_stdio,
+            max_handles: self.max_handles,
+            max_received: self.max_received,
+            connect_timeout: self.connect_timeout,
+            max_concurrent_calls: self.max_concurrent_calls,
+            max_waiting_calls: self.max_waiting_calls,
+            compile_timeout: self.compile_timeout,
+            ..LimitSettings::default()
         }
+    }
+}
+
+/// Where calls are recorded.
+#[derive(Clone, Args)]
+#[command(next_help_heading = "Audit")]
+pub(crate) struct AuditOptions {
+    /// Append one line of JSON for each call to this file: who called what, with arguments of which shape, and how it ended
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+    /// When the audit file has this size, put it aside as FILE.1 and begin a new one
+    #[arg(long, value_name = "SIZE", default_value = "10MiB", requires = "audit")]
+    audit_max_size: ByteSize,
+}
+
+impl AuditOptions {
+    /// The file, where it means another one elsewhere.
+    pub(crate) fn relative_path(&self) -> Option<&Path> {
+        self.audit.as_deref().filter(|path| path.is_relative())
+    }
+
+    fn config(&self) -> Option<AuditConfig> {
+        let file = self.audit.clone()?;
+        Some(AuditConfig {
+            file,
+            max_size: self.audit_max_size,
+        })
+    }
+}
+
+/// What guests have, for commands that run some.
+#[derive(Clone, Default)]
+pub(crate) struct Running {
+    pub(crate) granted: Granted,
+    pub(crate) limits: LimitSettings,
+    pub(crate) audit: Option<AuditConfig>,
+}
+
+impl Running {
+    pub(crate) fn new(grants: &GrantOptions, limits: &LimitOptions, audit: &AuditOptions) -> anyhow::Result<Self> {
+        Ok(Self {
+            granted: grants.granted_to_run()?,
+            limits: limits.settings(),
+            audit: audit.config(),
+        })
     }
 }
 
@@ -210,9 +420,13 @@ impl LoadOptions {
     }
 
     /// A manager with nothing loaded yet.
-    pub(crate) fn manager(&self, limits: Limits, grants: Grants) -> anyhow::Result<LifecycleManager> {
+    pub(crate) fn manager(&self, running: Running) -> anyhow::Result<LifecycleManager> {
+        let Granted { grants, limits } = running.granted;
         let config = Config {
-            limits,
+            // What is said option by option comes before a whole policy file.
+            limits: running.limits.and(&limits),
+            audit: running.audit,
+            compile_worker: compile_worker(),
             config_file: self.config.clone(),
             max_name: self.max_name,
             wit: self.wit.clone(),
@@ -228,8 +442,8 @@ impl LoadOptions {
 
     /// A manager with these components loaded; without any, with all that were added. One that was named must load; one that merely
     /// lies in a directory, or is one of all, may not.
-    pub(crate) fn load(&self, components: &[ComponentName], limits: Limits, grants: Grants) -> anyhow::Result<LifecycleManager> {
-        let manager = self.manager(limits, grants)?;
+    pub(crate) fn load(&self, components: &[ComponentName], running: Running) -> anyhow::Result<Arc<LifecycleManager>> {
+        let manager = Arc::new(self.manager(running)?);
         let mut added = Vec::new();
         for component in components {
             match component.find(&manager)? {
@@ -247,6 +461,7 @@ impl LoadOptions {
             (_, added) => Selection::Only(added),
         };
         let named = selection != Selection::All;
+        add_configured(&manager, &selection)?;
         manager.serve_added(selection)?;
         for component in manager.list_components().components {
             let Some(reason) = component.reason.filter(|_| component.added_at.is_some()) else {
@@ -260,6 +475,36 @@ impl LoadOptions {
         }
         Ok(manager)
     }
+}
+
+/// Adds what the config file names a source for, and was not added yet.
+fn add_configured(manager: &Arc<LifecycleManager>, selection: &Selection) -> anyhow::Result<()> {
+    let missing = manager.configured_sources(selection)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    for missing in missing {
+        let id = missing.id.clone();
+        match runtime.block_on(manager.add_configured(missing)) {
+            Ok(()) => output::note(&format!("added `{id}`, as `host.toml` says")),
+            Err(error) if *selection == Selection::All => output::note(&format!("warning: `{id}` could not be added: {error}")),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// This program, as the one who compiles.
+pub(crate) fn compile_worker() -> Option<CompileWorker> {
+    // The file that runs, whatever has its name by now.
+    let itself = PathBuf::from("/proc/self/exe");
+    let program = if itself.exists() {
+        itself
+    } else {
+        std::env::current_exe().ok()?
+    };
+    Some(CompileWorker { program })
 }
 
 /// A component as a person names it: a path, or the id of one that was added.
@@ -328,6 +573,7 @@ impl NetworkOptions {
         let config = Config {
             network: self.client_options(),
             progress: progress::on_terminal(),
+            compile_worker: compile_worker(),
             ..Config::default()
         };
         Ok(Arc::new(LifecycleManager::new(config)?))

@@ -37,7 +37,7 @@ pub(crate) struct Add {
 
 impl Add {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let grants = self.grants.grants()?;
+        let grants = self.grants.granted_for_good()?;
         let manager = self.network.manager()?;
         manager.store()?;
         let sources = manager.sources(&self.source)?;

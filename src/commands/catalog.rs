@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -11,13 +10,13 @@ use clap::Args;
 use clients::Client;
 use futures_util::future::join_all;
 use lifecycle::Wanted;
-use policy::{Grants, Limits, Timeout};
+use policy::Timeout;
 use serde_json::{Value, json};
 use sources::Source;
 use tempfile::TempDir;
 
 use crate::clients::{Found, environment, servers};
-use crate::options::{ComponentName, LoadOptions};
+use crate::options::{ComponentName, LoadOptions, Running};
 use crate::output;
 use crate::remote::{Named, RemoteOptions, block_on, warn_of_problems};
 
@@ -172,7 +171,7 @@ pub(crate) fn read(target: &str, remote: &RemoteOptions, load: &LoadOptions, tim
                 Some(fetched) => ComponentName::from(fetched.file.clone().into_os_string()),
                 None => component,
             }];
-            let manager = Arc::new(load.load(&components, Limits::default(), Grants::default())?);
+            let manager = load.load(&components, Running::default())?;
             block_on(async {
                 let mut connection = remote.connect_within(manager, timeout).await?;
                 Ok(connection.catalog().await?)

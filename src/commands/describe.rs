@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use policy::{Grants, Limits};
 
-use crate::options::{ComponentName, LoadOptions};
+use crate::options::{ComponentName, LoadOptions, Running};
 use crate::output;
 
 /// Write down what is known of a program's commands, to correct and keep
@@ -36,7 +35,7 @@ impl Describe {
             output::note(&format!("`{}` carries its description now", program.display()));
             return Ok(ExitCode::SUCCESS);
         }
-        let manager = self.load.manager(Limits::default(), Grants::default())?;
+        let manager = self.load.manager(Running::default())?;
         let text = serde_json::to_string_pretty(&manager.describe(&self.program.find(&manager)?)?)?;
         match &self.output {
             Some(file) => lifecycle::write_atomically(file, format!("{text}\n").as_bytes())

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lifecycle::{ComponentId, ComponentReport, Entry, Selection};
-use policy::Access;
+use policy::Rule;
 use serde::Serialize;
 
 use crate::commands::list::status;
@@ -33,6 +33,8 @@ struct Report {
     manifest: Option<String>,
     /// Whether its digest was given, so that it is never updated.
     pinned: bool,
+    /// All that it was granted for good, and what was denied, as options.
+    rules: Vec<Rule>,
 }
 
 impl Info {
@@ -49,6 +51,7 @@ impl Info {
             updated_at,
             manifest,
             pinned,
+            grants,
             ..
         } = entry;
         let report = Report {
@@ -56,6 +59,7 @@ impl Info {
             updated_at,
             manifest: manifest.map(|digest| digest.to_string()),
             pinned,
+            rules: grants.rules(),
         };
         if self.json {
             output::line(&serde_json::to_string_pretty(&report)?)?;
@@ -77,8 +81,8 @@ impl Report {
             digest,
             size,
             tools,
-            grants,
             added_at,
+            ..
         } = &self.component;
         let mut text = String::new();
         writeln!(text, "{id}: {}", status(*state))?;
@@ -96,16 +100,12 @@ impl Report {
         if let Some(updated) = &self.updated_at {
             writeln!(text, "  updated  {updated}")?;
         }
-        match grants.as_slice() {
+        match self.rules.as_slice() {
             [] => writeln!(text, "  grants   none")?,
-            grants => {
+            rules => {
                 writeln!(text, "  grants")?;
-                for grant in grants {
-                    let option = match grant.kind {
-                        Access::Read => "--allow-read",
-                        Access::Write => "--allow-write",
-                    };
-                    writeln!(text, "    {option}={}:{}", grant.host, grant.guest)?;
+                for rule in rules {
+                    writeln!(text, "    {rule}")?;
                 }
             }
         }

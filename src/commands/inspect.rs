@@ -6,10 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lifecycle::{CommandSource, Inspection, Interface, Plan, Tool};
-use policy::{Grants, Limits};
 use serde::Serialize;
 
-use crate::options::{ComponentName, LoadOptions};
+use crate::options::{ComponentName, LoadOptions, Running};
 use crate::output;
 
 /// Show what a component or program offers, imports and would need
@@ -73,7 +72,7 @@ struct Need {
 
 impl Inspect {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let manager = self.load.manager(Limits::default(), Grants::default())?;
+        let manager = self.load.manager(Running::default())?;
         let report = Report::new(manager.inspect(&self.component.find(&manager)?)?);
         if self.json {
             output::line(&serde_json::to_string_pretty(&report)?)?;

@@ -218,7 +218,8 @@ impl Install {
         check(&self.serve_options)?;
         let mut args = vec!["serve".to_owned()];
         args.extend(served);
-        args.extend(self.grants.grants()?.directories.iter().map(ToString::to_string));
+        self.grants.granted()?;
+        args.extend(self.grants.words()?);
         args.extend(self.serve_options.iter().cloned());
         Ok(Entry {
             name,

@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Args;
 use mcp_server::{Server, serve_stdio};
 
-use crate::options::{ComponentName, GrantOptions, LimitOptions, LoadOptions};
+use crate::options::{AuditOptions, ComponentName, GrantOptions, LimitOptions, LoadOptions, Running};
 use crate::output;
 
 /// Serve components and programs as MCP tools over stdin and stdout
@@ -28,7 +28,27 @@ pub(crate) struct Serve {
     grants: GrantOptions,
     #[command(flatten)]
     limits: LimitOptions,
+    #[command(flatten)]
+    audit: AuditOptions,
 }
+
+/// Lets this process have as many open files as it may. Sockets and files of many guests together are more than the usual 1024, and
+/// none should fail because of others.
+#[cfg(unix)]
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
+}
+
+#[cfg(not(unix))]
+fn raise_file_limit() {}
 
 impl Serve {
     /// As part of an entry in a client, which starts it in a directory of its own choice.
@@ -40,7 +60,7 @@ impl Serve {
         if !self.grants.is_empty() {
             bail!("grants stand before the `--`, where they are checked");
         }
-        match self.load.relative_path() {
+        match self.load.relative_path().or(self.audit.relative_path()) {
             Some(path) => bail!(
                 "`{}` has to be an absolute path, as the client starts `host` elsewhere",
                 path.display()
@@ -50,10 +70,9 @@ impl Serve {
     }
 
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let manager = Arc::new(
-            self.load
-                .load(&self.components, self.limits.limits(), self.grants.grants()?)?,
-        );
+        raise_file_limit();
+        let running = Running::new(&self.grants, &self.limits, &self.audit)?;
+        let manager = self.load.load(&self.components, running)?;
         if manager.tools().is_empty() && !self.watch && !self.allow_agent_admin {
             output::note("warning: there is no tool to serve\nhint: `host add SOURCE`, or name a file");
         }

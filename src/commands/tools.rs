@@ -5,10 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use policy::{Grants, Limits};
 use serde_json::json;
 
-use crate::options::{ComponentName, LoadOptions};
+use crate::options::{ComponentName, LoadOptions, Running};
 use crate::output;
 
 /// Print the tool definitions that `serve` would offer
@@ -26,7 +25,7 @@ pub(crate) struct Tools {
 
 impl Tools {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let manager = self.load.load(&self.components, Limits::default(), Grants::default())?;
+        let manager = self.load.load(&self.components, Running::default())?;
         let tools: Vec<_> = manager.tools().iter().map(|tool| json!(tool.definition)).collect();
         let text = serde_json::to_string_pretty(&json!({ "tools": tools }))?;
         match &self.output {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use clap::Args;
 use lifecycle::{ComponentId, LifecycleManager, NewRevision, Update as Found};
 
+use policy::Grants;
+
 use crate::options::NetworkOptions;
 use crate::output;
 
@@ -99,7 +101,8 @@ impl Update {
         if entry.grants.is_empty() && !new.before.grants.is_empty() {
             output::note(&format!(
                 "`{id}` has new bytes, and has lost what was granted to the old ones\n\
-                 hint: `host add SOURCE --name {id}` with the grants gives them again"
+                 hint: `host grant {id}` gives them again:{}",
+                given_again(&new.before.grants)
             ));
         }
         Ok(Outcome::Done)
@@ -109,9 +112,14 @@ impl Update {
         if self.keep_grants || new.before.grants.is_empty() || new.before.digest == new.after.digest {
             return Ok(self.keep_grants);
         }
-        let grants: Vec<String> = new.before.grants.directories.iter().map(ToString::to_string).collect();
+        let grants: Vec<String> = new.before.grants.rules().iter().map(ToString::to_string).collect();
         output::confirm(&format!("Let the new bytes have {}?", grants.join(", ")))
     }
+}
+
+/// What was granted, as it is given again.
+fn given_again(grants: &Grants) -> String {
+    grants.rules().iter().map(|rule| format!(" {rule}")).collect()
 }
 
 fn summary(new: &NewRevision) -> String {

@@ -60,6 +60,10 @@ impl Client {
         }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
     pub(crate) fn start(&mut self, method: &str, mut params: Value) -> u64 {
         if self.era == Era::Stateless {
             params["_meta"] = json!({

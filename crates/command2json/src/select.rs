@@ -59,6 +59,11 @@ impl Patterns {
         self.admit(|pattern| pattern.matches_command(path))
     }
 
+    /// Whether a tool of this name is among those that are wanted.
+    pub fn admit_tool(&self, name: &str) -> bool {
+        self.admit(|pattern| pattern.glob.matches(name))
+    }
+
     /// `names` are all spellings of one flag; patterns leave the dashes out.
     pub fn admit_flag(&self, names: &[String]) -> bool {
         self.admit(|pattern| pattern.matches_flag(names))

@@ -41,6 +41,8 @@ pub struct Offer {
     pub json: bool,
     /// What a person says of certain commands, by pattern; over what the description says.
     pub annotations: Vec<(Patterns, ToolAnnotations)>,
+    /// Which tools are offered, by their names: of programs and of all other components.
+    pub tools: Patterns,
 }
 
 /// A tool that runs a command.

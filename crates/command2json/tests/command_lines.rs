@@ -51,6 +51,7 @@ impl Offered {
             flat: self.flat,
             json: self.json,
             annotations: self.annotations.clone(),
+            ..Offer::default()
         }
     }
 }

@@ -593,6 +593,9 @@ fn meant_label<'a>(key: &str, labels: &'a [Label]) -> Option<&'a str> {
     Some(&label.name)
 }
 
+/// The lowest integer of 64 bits. Written as an integer it is read as one; as a float it may have been a lower one.
+const LOWEST: f64 = -9_223_372_036_854_775_808.0;
+
 /// An integer written as one, as a float without a fraction, or (64 bits only) as digits in a string.
 fn integral(value: &Value, wide: bool) -> Option<i128> {
     match value {
@@ -601,10 +604,9 @@ fn integral(value: &Value, wide: bool) -> Option<i128> {
             .map(i128::from)
             .or_else(|| number.as_i64().map(i128::from))
             .or_else(|| {
-                number
-                    .as_f64()
-                    .filter(|float| float.fract() == 0.0 && float.abs() < 1e30)
-                    .map(|float| float as i128)
+                // An integer below all of 64 bits was rounded before it came here, perhaps to the lowest of them.
+                let is_exact = |float: &f64| float.fract() == 0.0 && *float > LOWEST && *float < 1e30;
+                number.as_f64().filter(is_exact).map(|float| float as i128)
             }),
         Value::String(text) if wide => {
             let digits = text.strip_prefix('-').unwrap_or(text);

@@ -166,8 +166,12 @@ fn carried_docs(bytes: &[u8], warnings: &mut Warnings) -> Result<[Docs; 2], Erro
             docs::PACKAGE_DOCS_SECTION => Docs::from_package_docs(data).map(|docs| package = docs),
             _ => continue,
         };
-        if let Err(error) = read {
-            warnings.0.push(format!("the docs in section `{name}` were ignored: {error}"));
+        match read {
+            Err(error) => warnings.0.push(format!("the docs in section `{name}` were ignored: {error}")),
+            Ok(()) if docs::hides_something(data) => warnings.0.push(format!(
+                "the docs in section `{name}` have characters that hide text or steer a terminal; they were taken out, but somebody put them there"
+            )),
+            Ok(()) => {}
         }
     }
     Ok([ours, package])

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use wit_parser::{PackageId, Resolve, TypeDefKind, TypeId, WorldId, WorldItem, WorldKey};
 
 use crate::component::Exports;
@@ -430,6 +431,21 @@ pub fn clean_within(text: &str, max: usize) -> Option<String> {
 /// The text without what steers a terminal or hides what it says.
 pub fn without_hidden(text: &str) -> String {
     text.chars().filter(|c| !is_hidden(*c)).collect()
+}
+
+/// Whether the JSON in a section of docs has hidden characters in one of its texts.
+pub(crate) fn hides_something(section: &[u8]) -> bool {
+    fn hides(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.contains(is_hidden),
+            Value::Array(items) => items.iter().any(hides),
+            Value::Object(fields) => fields.values().any(hides),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    let start = section.iter().position(|byte| *byte == b'{').unwrap_or_default();
+    let json = section.get(start..).unwrap_or_default();
+    serde_json::from_slice(json).is_ok_and(|value| hides(&value))
 }
 
 /// Control characters except line feed and tab, and the format characters that reorder text or take no space.

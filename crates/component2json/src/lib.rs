@@ -17,6 +17,7 @@ mod sections;
 mod text;
 mod tools;
 mod types;
+mod unique;
 mod wire;
 
 pub use arguments::{Argument, ArgumentError, ArgumentErrors, json_to_arguments, json_to_vals, nearest_first};
@@ -27,10 +28,11 @@ pub use docs::{
 pub use names::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME, NameParts, ToolName, camel_case, property_key, snake_case, tool_names};
 pub use results::{ResultError, Returned, create_placeholder_results, returned_to_json, vals_to_json};
 pub use schema::{Direction, input_schema, output_schema, type_to_json_schema};
-pub use sections::{FileKind, core_exports, core_imports, custom_section, file_kind, with_custom_section};
+pub use sections::{FileKind, core_exports, core_imports, count_functions, custom_section, file_kind, with_custom_section};
 pub use text::{UnknownParameter, argument_from_text};
 pub use tools::{ToolAnnotations, ToolMetadata, component_exports_to_json_schema, component_exports_to_tools, describe};
 pub use types::{Case, ExportName, Field, Function, FunctionDef, Kind, Label, Type, TypeDef, TypeRef, wit_text};
+pub use unique::refuse_duplicate_keys;
 
 /// Why bytes are no component that can be served.
 #[derive(Debug, thiserror::Error)]

@@ -54,6 +54,18 @@ pub fn core_imports(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
+/// How many functions there are to be compiled, in the file and in all that is nested in it; as far as that can be read.
+pub fn count_functions(bytes: &[u8]) -> u32 {
+    Parser::new(0)
+        .parse_all(bytes)
+        .map_while(Result::ok)
+        .map(|payload| match payload {
+            Payload::FunctionSection(functions) => functions.count(),
+            _ => 0,
+        })
+        .fold(0, u32::saturating_add)
+}
+
 /// The data of the first custom section whose name is this, or ends with a dot and this.
 pub fn custom_section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let is_named =

@@ -11,12 +11,13 @@ use policy::{Directory, DirectoryGrant, Grants};
 use sources::{Digest, Source};
 
 use crate::add::{AddError, Added, Wanted};
+use crate::confine::not_granted;
 use crate::id::{ComponentId, IdError};
 use crate::loaded::Origin;
 use crate::manager::LifecycleManager;
 use crate::report::{
-    ComponentList, ComponentReport, GrantReport, LoadOutcome, LoadReport, Permission, PolicyReport, Status, UnloadOutcome,
-    UnloadReport,
+    ComponentList, ComponentReport, DirectoryPermission, GrantReport, LoadOutcome, LoadReport, MissingReport, PolicyReport, Status,
+    UnloadOutcome, UnloadReport,
 };
 use crate::store::{Entry, Index, StoreError};
 
@@ -166,17 +167,37 @@ impl LifecycleManager {
     /// What a component may use.
     pub fn policy_report(&self, id: &ComponentId) -> Result<PolicyReport, AdminError> {
         let component = self.report(id)?;
+        let policy = match self.origin(id) {
+            Some(origin) => self.policy(&origin),
+            None => return Err(AdminError::Stopped),
+        };
+        let registry = self.registry();
+        let loaded = registry.components().iter().find(|loaded| loaded.id == *id);
+        let imports = loaded.map(|loaded| loaded.revision.metadata.interface.exports().imports.clone());
+        let missing = not_granted(&imports.unwrap_or_default(), &policy.grants());
         Ok(PolicyReport {
             id: component.id,
             digest: component.digest,
             grants: component.grants,
             server_grants: GrantReport::all(&self.config.grants),
-            limits: self.compiler.sandbox.limits().into(),
+            rules: policy.rules(),
+            not_granted: missing
+                .into_iter()
+                .map(|(what, option)| MissingReport {
+                    what,
+                    option: option.to_owned(),
+                })
+                .collect(),
+            limits: (&policy.limits).into(),
         })
     }
 
     /// Grants a directory to a component.
-    pub async fn agent_grant(self: &Arc<Self>, id: &ComponentId, permission: &Permission) -> Result<PolicyReport, AdminError> {
+    pub async fn agent_grant(
+        self: &Arc<Self>,
+        id: &ComponentId,
+        permission: &DirectoryPermission,
+    ) -> Result<PolicyReport, AdminError> {
         let grant = self.allowed_grant(permission)?;
         self.change_grants(id, move |entry| {
             let guest = grant.directory.guest_path();
@@ -189,7 +210,11 @@ impl LifecycleManager {
     }
 
     /// Takes a grant from a component.
-    pub async fn agent_revoke(self: &Arc<Self>, id: &ComponentId, permission: &Permission) -> Result<PolicyReport, AdminError> {
+    pub async fn agent_revoke(
+        self: &Arc<Self>,
+        id: &ComponentId,
+        permission: &DirectoryPermission,
+    ) -> Result<PolicyReport, AdminError> {
         let permission = permission.clone();
         self.change_grants(id, move |entry| {
             let before = entry.grants.directories.len();
@@ -209,7 +234,12 @@ impl LifecycleManager {
     /// Takes all grants from a component.
     pub async fn agent_reset(self: &Arc<Self>, id: &ComponentId) -> Result<PolicyReport, AdminError> {
         self.change_grants(id, |entry| {
-            entry.grants = Grants::default();
+            // What a person denied stays denied.
+            entry.grants = Grants {
+                denied_directories: std::mem::take(&mut entry.grants.denied_directories),
+                denied_network: std::mem::take(&mut entry.grants.denied_network),
+                ..Grants::default()
+            };
             Ok(())
         })
         .await
@@ -303,7 +333,7 @@ impl LifecycleManager {
         self.file().agent.sources.iter().any(|pattern| pattern.admits(source))
     }
 
-    fn allowed_grant(&self, permission: &Permission) -> Result<DirectoryGrant, AdminError> {
+    fn allowed_grant(&self, permission: &DirectoryPermission) -> Result<DirectoryGrant, AdminError> {
         let asked = &permission.host;
         let cannot = |problem: String| AdminError::NoDirectory {
             asked: asked.clone(),

@@ -1,12 +1,16 @@
-//! The config file, `host.toml`: what a person says of single components, and of agents that manage the host.
+//! The config file, `host.toml`: what a person says of all components, of single ones, and of agents that manage the host.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use command2json::{Offer, Patterns};
-use component2json::ToolAnnotations;
+use component2json::{ToolAnnotations, nearest_first};
+use policy::{Denial, LimitSettings, Permission, SecretName, VariableName};
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
+use sources::Digest;
 
+use crate::confine::InstanceMode;
 use crate::id::ComponentId;
 use crate::scope::SourcePattern;
 
@@ -14,51 +18,143 @@ use crate::scope::SourcePattern;
 pub(crate) const FILE_NAME: &str = "host.toml";
 
 /// What the file says.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "host.toml")]
 pub struct ConfigFile {
-    /// By id, which is the file's name without its ending.
+    /// What holds for every component.
     #[serde(default)]
+    pub defaults: Defaults,
+    /// By id, which is the file's name without its ending unless it was added under another.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, ComponentConfig>")]
     pub components: BTreeMap<ComponentId, ComponentConfig>,
     /// What an agent may do with the management tools.
     #[serde(default)]
     pub agent: AgentConfig,
+    /// Where relative paths begin: the folder of the file.
+    #[serde(skip)]
+    folder: PathBuf,
 }
 
 /// How far an agent may go that manages the host. Nowhere, unless it is said here.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentConfig {
     /// What it may load. It can remove and grant only what comes from there.
+    #[schemars(with = "Vec<String>")]
     pub sources: Vec<SourcePattern>,
     /// The directories that it may grant, and all below them.
     pub directories: Vec<PathBuf>,
 }
 
-/// What it says of one component. All of it is about the commands of programs.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// What is allowed and denied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules<'a> {
+    pub(crate) allow: &'a [Permission],
+    pub(crate) deny: &'a [Denial],
+    pub(crate) env: &'a BTreeMap<VariableName, String>,
+    pub(crate) secrets: &'a [SecretName],
+}
+
+/// What holds for every component.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Defaults {
+    /// What it may use, as after `--allow-`: `read=DIR`, `net=HOST` and so on. Directories are below the folder of this file.
+    allow: Vec<Permission>,
+    /// What it may not use, whatever else allows it: `read=DIR`, `net=HOST`.
+    deny: Vec<Denial>,
+    /// Variables with their values.
+    env: BTreeMap<VariableName, String>,
+    /// The names of secrets that it gets. `host secret set` gives them values.
+    secrets: Vec<SecretName>,
+    /// What a component may use up.
+    pub limits: LimitSettings,
+    /// Whether calls share what a component remembers.
+    pub instance: Option<InstanceMode>,
+}
+
+/// What it says of one component.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ComponentConfig {
-    /// Which commands are offered, as `get *` and `!delete *`.
+    /// Where it is: a file, below the folder of this file, `https://…` or `oci://…`. It is served then, and added first where it is
+    /// elsewhere.
+    pub source: Option<String>,
+    /// The SHA-256 of its bytes: others are not served.
+    #[schemars(with = "Option<String>")]
+    pub sha256: Option<Sha256>,
+    /// Which of its tools are offered, as `get_*` and `!delete_*`.
+    #[schemars(with = "Vec<String>")]
+    pub tools: Patterns,
+    /// What it may use, as after `--allow-`: `read=DIR`, `net=HOST` and so on. Directories are below the folder of this file.
+    allow: Vec<Permission>,
+    /// What it may not use, whatever else allows it: `read=DIR`, `net=HOST`.
+    deny: Vec<Denial>,
+    /// Variables with their values.
+    env: BTreeMap<VariableName, String>,
+    /// The names of secrets that it gets. `host secret set` gives them values.
+    secrets: Vec<SecretName>,
+    /// What it may use up.
+    pub limits: LimitSettings,
+    /// Whether its calls share what it remembers.
+    pub instance: Option<InstanceMode>,
+    /// Which commands of a program are offered, as `get *` and `!delete *`.
+    #[schemars(with = "Vec<String>")]
     commands: Patterns,
-    /// Which flags are offered, as `!token`.
+    /// Which flags of a program are offered, as `!token`.
+    #[schemars(with = "Vec<String>")]
     flags: Patterns,
     /// One tool for the whole program.
     bundle: bool,
-    /// Flags and positionals side by side.
+    /// Flags and positionals of a program side by side.
     flat: bool,
     /// Pass the program's own flag for JSON output where it has one.
     json: bool,
     /// By pattern of commands.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     annotations: BTreeMap<String, ToolAnnotations>,
+}
+
+/// A digest as a person writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Sha256(pub Digest);
+
+impl TryFrom<String> for Sha256 {
+    type Error = sources::DigestError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Digest::from_person(&text).map(Self)
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("the config file `{path}` could not be read: {error}")]
     Read { path: PathBuf, error: std::io::Error },
-    #[error("the config file `{path}` is wrong: {error}")]
+    #[error("the config file `{path}` is wrong: {error}{}", nearest_key(error))]
     Wrong { path: PathBuf, error: toml::de::Error },
+}
+
+/// The key that was probably meant, where one is unknown.
+fn nearest_key(error: &toml::de::Error) -> String {
+    // What serde says of a key: "unknown field `a`, expected one of `b`, `c`".
+    let mut words = error.message().split('`').skip(1).step_by(2);
+    let is_key = error.message().starts_with("unknown field");
+    let Some(unknown) = words.next().filter(|_| is_key) else {
+        return String::new();
+    };
+    match nearest_first(unknown, words).first() {
+        Some(nearest) => format!("hint: did you mean `{nearest}`?"),
+        None => String::new(),
+    }
+}
+
+/// The JSON Schema of the file.
+pub fn config_schema() -> Schema {
+    schemars::schema_for!(ConfigFile)
 }
 
 impl ConfigFile {
@@ -72,11 +168,44 @@ impl ConfigFile {
             path: path.clone(),
             error,
         })?;
-        toml::from_str(&text).map_err(|error| ConfigError::Wrong { path, error })
+        let file: Self = toml::from_str(&text).map_err(|error| ConfigError::Wrong {
+            path: path.clone(),
+            error,
+        })?;
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Ok(Self {
+            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+            ..file
+        })
+    }
+
+    /// Where relative paths in the file begin.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Defaults {
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Rules {
+            allow: &self.allow,
+            deny: &self.deny,
+            env: &self.env,
+            secrets: &self.secrets,
+        }
     }
 }
 
 impl ComponentConfig {
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Rules {
+            allow: &self.allow,
+            deny: &self.deny,
+            env: &self.env,
+            secrets: &self.secrets,
+        }
+    }
+
     /// What the command line says, and this.
     pub(crate) fn extend(&self, offer: Offer) -> Offer {
         let mut annotations = offer.annotations;
@@ -92,6 +221,7 @@ impl ComponentConfig {
             flat: offer.flat || self.flat,
             json: offer.json || self.json,
             annotations,
+            tools: offer.tools.and(&self.tools),
         }
     }
 }

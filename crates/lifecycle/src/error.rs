@@ -1,69 +1,66 @@
 //! What can go wrong between a file and a result. Every message says what happened and, where there is something, what to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use component2json::ArgumentErrors;
 use policy::ByteSize;
 use sandbox::{CallError, CodeError};
 
+use crate::audit::{AuditError, Outcome};
 use crate::id::ComponentId;
 use crate::store::StoreError;
 
 /// Why a file was not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    #[error("`{path}` could not be read: {error}")]
+    #[error("`{shown}` could not be read: {error}", shown = shown(path))]
     Read { path: PathBuf, error: std::io::Error },
-    #[error("`{path}` is empty\nhint: build or download it again")]
+    #[error("`{shown}` is empty\nhint: build or download it again", shown = shown(path))]
     Empty { path: PathBuf },
-    #[error("`{path}` is a directory\nhint: name one component in it")]
+    #[error("`{shown}` is a directory\nhint: name one component in it", shown = shown(path))]
     Directory { path: PathBuf },
-    #[error("`{path}` is no ordinary file")]
+    #[error("`{shown}` is no ordinary file", shown = shown(path))]
     NotAFile { path: PathBuf },
-    #[error("`{path}` is larger than {limit}, the most that is loaded")]
+    #[error("`{shown}` is larger than {limit}, the most that is loaded", shown = shown(path))]
     TooLarge { path: PathBuf, limit: ByteSize },
     #[error(
-        "`{path}` is not WebAssembly: it starts with {start}\nhint: give a component (`.wasm`), or a file with its text form (`.wat`)"
-    )]
+        "`{shown}` is not WebAssembly: it starts with {start}\nhint: give a component (`.wasm`), or a file with its text form (`.wat`)", shown = shown(path))]
     NotWasm { path: PathBuf, start: String },
-    #[error("`{path}` is not valid WebAssembly text: {error}")]
+    #[error("`{shown}` is not valid WebAssembly text: {error}", shown = shown(path))]
     Text { path: PathBuf, error: String },
     #[error(
-        "`{path}` is a core WebAssembly module and not a component, so its functions have no types to make tools from\n\
-         hint: build it as a component (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`"
-    )]
+        "`{shown}` is a core WebAssembly module and not a component, so its functions have no types to make tools from\n\
+         hint: build it as a component (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`", shown = shown(path))]
     CoreModule { path: PathBuf },
-    #[error("`{path}`: {error}\nhint: if it was built or copied here, that may not have come to its end; do it again")]
+    #[error("`{shown}`: {error}\nhint: if it was built or copied here, that may not have come to its end; do it again", shown = shown(path))]
     Component { path: PathBuf, error: component2json::Error },
     #[error(
-        "`{path}` imports what this host does not offer: {}\nhint: compose it with a component that exports that",
-        backticked(imports)
-    )]
+        "`{shown}` imports what this host does not offer: {}\nhint: compose it with a component that exports that",
+        backticked(imports), shown = shown(path))]
     UnknownImports { path: PathBuf, imports: Vec<String> },
-    #[error("`{path}` exports no function that can be a tool{reasons}\nhint: `host inspect` shows all that it exports")]
+    #[error("`{shown}` exports no function that can be a tool{reasons}\nhint: `host inspect` shows all that it exports", shown = shown(path))]
     NoTools { path: PathBuf, reasons: String },
-    #[error("there is no `.wasm` or `.wat` file in `{path}`\nhint: name a component, or a directory that has some")]
+    #[error("there is no `.wasm` or `.wat` file in `{shown}`\nhint: name a component, or a directory that has some", shown = shown(path))]
     NothingInDirectory { path: PathBuf },
     #[error(
-        "`{path}` is a program, and nothing of it is left to be offered: all its commands are hidden, deprecated, or not among \
-         those that were chosen"
-    )]
+        "`{shown}` is a program, and nothing of it is left to be offered: all its commands are hidden, deprecated, or not among \
+         those that were chosen", shown = shown(path))]
     NoCommands { path: PathBuf },
-    #[error("no component in `{path}` can be served{problems}")]
+    #[error("no component in `{shown}` can be served{problems}", shown = shown(path))]
     NothingServable { path: PathBuf, problems: String },
     #[error("{what}\nhint: `host update {id}` gets it again")]
     Damaged { id: ComponentId, what: &'static str },
-    #[error("`{path}` is a program that cannot be run: {reason}")]
+    #[error("`{shown}` is a program that cannot be run: {reason}", shown = shown(path))]
     Broken { path: PathBuf, reason: String },
-    #[error("`{path}` is no program: it has neither `wasi:cli/run` nor `_start`\nhint: `host inspect` shows what it exports")]
+    #[error("`{shown}` is no program: it has neither `wasi:cli/run` nor `_start`\nhint: `host inspect` shows what it exports", shown = shown(path))]
     NoProgram { path: PathBuf },
-    #[error("`{path}` is no binary, and would be replaced by one\nhint: assemble it first, for example with `wasm-tools parse`")]
+    #[error("`{shown}` is no binary, and would be replaced by one\nhint: assemble it first, for example with `wasm-tools parse`", shown = shown(path))]
     IsText { path: PathBuf },
-    #[error("`{path}` could not be written: {error}")]
+    #[error("`{shown}` could not be written: {error}", shown = shown(path))]
     Write { path: PathBuf, error: std::io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the description `{path}` cannot be used: {problem}")]
+    #[error("the description `{shown}` cannot be used: {problem}", shown = shown(path))]
     Description { path: PathBuf, problem: String },
 }
 
@@ -84,8 +81,49 @@ pub enum ExecuteError {
     Changed { path: PathBuf },
     #[error("the result could not be given: {0}")]
     Result(component2json::ResultError),
+    /// It failed, and perhaps because of something that it did not get.
+    #[error("{notes}\n{error}")]
+    Denied { notes: String, error: Box<ExecuteError> },
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     #[error("the host stopped")]
     Stopped,
+}
+
+impl ExecuteError {
+    /// How it stands in the audit.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Arguments(_) | Self::UnknownTool { .. } => Outcome::BadArguments,
+            Self::Call(error) if error.is_a_limit() => Outcome::Limit,
+            Self::Call(error) if matches!(error.cause(), CallError::Busy { .. }) => Outcome::Busy,
+            Self::Denied { error, .. } => error.outcome(),
+            _ => Outcome::Failed,
+        }
+    }
+
+    /// What happened, without anything that the guest or the client said.
+    pub(crate) fn in_own_words(&self) -> Option<String> {
+        let text = match self {
+            Self::Arguments(_) | Self::UnknownTool { .. } => return None,
+            Self::Call(error) => error.cause().to_string(),
+            Self::Denied { error, .. } => return error.in_own_words(),
+            other => other.to_string(),
+        };
+        text.lines().next().map(str::to_owned)
+    }
+}
+
+/// A path for a person. Names of files may have line breaks in them, which would look like lines of ours.
+fn shown(path: &Path) -> String {
+    let escaped = |c: char| {
+        if c.is_control() {
+            c.escape_debug().to_string()
+        } else {
+            c.to_string()
+        }
+    };
+    path.to_string_lossy().chars().map(escaped).collect()
 }
 
 fn backticked(names: &[String]) -> String {

@@ -1,17 +1,20 @@
-//! What to tell a person when a program could not get at a file.
+//! What to tell a person when a guest could not get at a file.
 //!
-//! A program that asks for a file outside of what it was granted finds nothing there: its libc answers before the host is ever asked.
-//! What is left to see is a program that failed, with a path among its arguments and a complaint.
+//! A guest that asks for a file outside of what it was granted finds nothing there: its libc answers before the host is ever asked.
+//! What is left to see is a guest that failed, with a path among its arguments and a complaint.
 
 use std::path::{Path, PathBuf};
 
 use command2json::Plan;
 use policy::{Access, Grants};
 use sandbox::Exited;
+use serde_json::Value;
 
 /// What programs say of a file that they cannot get at, in lower case.
-const COMPLAINTS: [&str; 13] = [
+const COMPLAINTS: [&str; 15] = [
     "no such file",
+    "not-permitted",
+    "no-entry",
     "does not exist",
     "not permitted",
     "permission denied",
@@ -36,20 +39,28 @@ pub(crate) fn missing_grant(plan: &Plan, argv: &[String], exited: &Exited, grant
     }
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes.get(..MAX_COMPLAINT).unwrap_or(bytes)).into_owned();
     let complaint = format!("{}\n{}", said(&exited.stderr.bytes), said(&exited.stdout.bytes));
+    let values = argv.iter().skip(plan.path.len()).map(|word| value_in(word));
+    hint_for(values, &complaint, grants)
+}
+
+/// The same for a function that was called with these arguments.
+pub(crate) fn missing_grant_of_function(arguments: &Value, complaint: &str, grants: &Grants) -> Option<String> {
+    let values = arguments.as_object().into_iter().flat_map(|fields| fields.values());
+    hint_for(values.filter_map(Value::as_str), complaint, grants)
+}
+
+fn hint_for<'a>(values: impl Iterator<Item = &'a str>, complaint: &str, grants: &Grants) -> Option<String> {
     let lower = complaint.to_lowercase();
     if !COMPLAINTS.iter().any(|words| lower.contains(words)) {
         return None;
     }
-    let paths: Vec<&str> = argv
-        .iter()
-        .skip(plan.path.len())
-        .map(|word| value_in(word))
-        .filter(|value| could_be_a_path(value))
-        .collect();
+    let paths: Vec<&str> = values.filter(|value| could_be_a_path(value)).collect();
     let named = paths.iter().find(|path| complaint.contains(**path));
     let path = named.or_else(|| paths.iter().find(|path| looks_like_a_path(path)))?;
     // What is not there is not there for lack of a grant only where there is none.
-    let is_missing = ["no such file", "does not exist"].iter().any(|words| lower.contains(words));
+    let is_missing = ["no such file", "does not exist", "no-entry"]
+        .iter()
+        .any(|words| lower.contains(words));
     hint(path, is_missing, grants)
 }
 
@@ -105,7 +116,7 @@ fn hint(path: &str, is_missing: bool, grants: &Grants) -> Option<String> {
                 path.to_owned()
             };
             Some(format!(
-                "the program has no access to `{path}`; `--allow-read={folder}` lets it read there, `--allow-write={folder}` read and write"
+                "the guest has no access to `{path}`; `--allow-read={folder}` lets it read there, `--allow-write={folder}` read and write"
             ))
         }
     }
@@ -152,6 +163,7 @@ mod tests {
                     access: *access,
                 })
                 .collect(),
+            ..Grants::default()
         };
         let command = command2json::Command {
             name: "app".to_owned(),

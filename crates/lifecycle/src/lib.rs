@@ -6,13 +6,17 @@
 
 mod add;
 mod agent;
+mod audit;
 mod cache;
 mod commands;
+mod compile;
 mod config;
+mod confine;
 mod definitions;
 mod docs;
 mod error;
 mod files;
+mod grant;
 mod hints;
 mod id;
 mod loaded;
@@ -30,12 +34,16 @@ mod watch;
 
 pub use add::{AddError, Added, Candidate, NewRevision, Update, Wanted};
 pub use agent::AdminError;
+pub use audit::{AuditConfig, AuditError, Caller};
 pub use commands::{CommandSource, ProgramMetadata, embed_description};
-pub use config::{AgentConfig, ComponentConfig, ConfigError, ConfigFile};
+pub use compile::{CompileWorker, compile_in_worker};
+pub use config::{AgentConfig, ComponentConfig, ConfigError, ConfigFile, config_schema};
+pub use confine::{InstanceMode, RuleSource};
 pub use definitions::DefinitionChange;
 pub use docs::{EmbedError, embed_docs};
 pub use error::{ExecuteError, LoadError};
 pub use files::{default_home, write_atomically};
+pub use grant::{Configured, GrantError};
 pub use id::{ComponentId, IdError};
 pub use manager::{CallOutcome, Config, LifecycleManager, StartError};
 pub use metadata::{Inspection, Interface, Metadata};
@@ -44,8 +52,8 @@ pub use progress::{Event, Progress};
 pub use read::Place;
 pub use registry::{Plan, RESERVED_NAMES, Tool};
 pub use report::{
-    ComponentList, ComponentReport, GrantReport, LimitsReport, LoadOutcome, LoadReport, Permission, PolicyReport, Status,
-    UnloadOutcome, UnloadReport,
+    ComponentList, ComponentReport, DirectoryPermission, GrantReport, LimitsReport, LoadOutcome, LoadReport, MissingReport,
+    PolicyReport, RuleReport, Status, UnloadOutcome, UnloadReport,
 };
 pub use scope::{SourcePattern, SourcePatternError};
 pub use served::Selection;

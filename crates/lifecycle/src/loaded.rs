@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use policy::Grants;
-use sandbox::{CodeError, CodeKind, Compiled, Executable, Program, Sandbox};
+use policy::Limits;
+use sandbox::{CodeError, CodeKind, Compiled, Confinement, Executable, Program, Sandbox};
 use sources::Digest;
 use tokio::sync::OnceCell;
 
 use crate::cache::CodeName;
+use crate::compile::{self, CompileWorker, Slots};
 use crate::error::ExecuteError;
 use crate::files;
 use crate::id::ComponentId;
@@ -22,8 +23,8 @@ use crate::store::{Entry, Store};
 pub(crate) struct Loaded {
     pub(crate) id: ComponentId,
     pub(crate) origin: Origin,
-    /// Its own, and those of everybody.
-    pub(crate) grants: Arc<Grants>,
+    /// What it may use, and how much of it.
+    pub(crate) confinement: Arc<Confinement>,
     pub(crate) revision: Arc<Revision>,
 }
 
@@ -142,6 +143,16 @@ pub(crate) struct Compiler {
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) store: Option<Arc<Store>>,
     pub(crate) progress: Progress,
+    /// Who compiles, where that is another process.
+    pub(crate) worker: Option<CompileWorker>,
+    pub(crate) slots: Arc<Slots>,
+    pub(crate) limits: Limits,
+}
+
+/// Code that was made just now.
+enum Made {
+    Here(Compiled),
+    Elsewhere(Vec<u8>),
 }
 
 impl Compiler {
@@ -167,17 +178,27 @@ impl Compiler {
         kind: CodeKind,
         bytes: impl FnOnce() -> Result<Cow<'a, [u8]>, E>,
     ) -> Result<Compiled, E> {
-        let compile = || {
+        let make = || {
             tracing::info!(%digest, "compiling");
             let bytes = bytes()?;
+            compile::check_size(&bytes)?;
+            let _slot = self.slots.enter();
             self.progress.tell(&Event::Compiling {
                 size: bytes.len() as u64,
             });
-            let compiled = self.sandbox.compile(&bytes, kind)?;
+            let made = match &self.worker {
+                Some(worker) => Made::Elsewhere(worker.compile(&bytes, kind, &self.sandbox.code_key(kind)?, &self.limits)?),
+                None => Made::Here(self.sandbox.compile(&bytes, kind)?),
+            };
             self.progress.tell(&Event::Compiled);
-            Ok::<_, E>(compiled)
+            Ok::<_, E>(made)
         };
-        let Some(store) = &self.store else { return compile() };
+        let Some(store) = &self.store else {
+            return match make()? {
+                Made::Here(compiled) => Ok(compiled),
+                Made::Elsewhere(code) => Ok(self.map_code(&code, kind)?),
+            };
+        };
         let cache = &store.cache;
         let name = CodeName::new(digest, &self.sandbox.code_key(kind)?);
         let kept = || match self.sandbox.map(&cache.code(&name)?, kind) {
@@ -199,18 +220,39 @@ impl Compiler {
         {
             return Ok(compiled?);
         }
-        let compiled = compile()?;
-        match cache.keep_code(&name, &compiled.code()?) {
+        let made = make()?;
+        let own;
+        let code = match &made {
+            Made::Here(compiled) => {
+                own = compiled.code()?;
+                &own
+            }
+            Made::Elsewhere(code) => code,
+        };
+        match cache.keep_code(&name, code) {
             // The mapped file is shared with other processes and costs no memory of our own.
-            Ok(file) => match self.sandbox.map(&file, kind) {
+            Ok(file) => match (self.sandbox.map(&file, kind), made) {
                 // Everything in the cache may be deleted at any time, also just now.
-                Err(CodeError::Map(_)) => Ok(compiled),
-                mapped => Ok(mapped?),
+                (Err(CodeError::Map(_)), Made::Here(compiled)) => Ok(compiled),
+                (Err(CodeError::Map(_)), Made::Elsewhere(code)) => Ok(self.map_code(&code, kind)?),
+                (mapped, _) => Ok(mapped?),
             },
             Err(error) => {
                 tracing::warn!(%error, "compiled code is not kept for the next start");
-                Ok(compiled)
+                match made {
+                    Made::Here(compiled) => Ok(compiled),
+                    Made::Elsewhere(code) => Ok(self.map_code(&code, kind)?),
+                }
             }
         }
+    }
+
+    /// Maps code that is kept nowhere, from a file that is gone at once.
+    fn map_code(&self, code: &[u8], kind: CodeKind) -> Result<Compiled, CodeError> {
+        use std::io::Write as _;
+        let failed = |error: std::io::Error| CodeError::Map(error.to_string());
+        let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
+        file.write_all(code).map_err(failed)?;
+        self.sandbox.map(file.path(), kind)
     }
 }

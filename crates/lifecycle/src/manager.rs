@@ -1,20 +1,25 @@
 //! The manager: knows the tools that are offered, and runs their calls.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Instant;
 
 use command2json::{Captured, CommandLine, Offer, Target, output_text, output_to_json};
-use component2json::{DEFAULT_MAX_TOOL_NAME, Function, ResultError, json_to_arguments, returned_to_json};
-use policy::{Grants, Limits};
-use sandbox::{CallError, Sandbox, Start};
+use component2json::{DEFAULT_MAX_TOOL_NAME, Function, ResultError, Returned, json_to_arguments, returned_to_json};
+use policy::{Grants, LimitSettings, Limits, Secrets};
+use sandbox::{CallError, Denied, Finished, Network, Sandbox, Start};
 use serde_json::{Value, json};
 use sources::{Client, ClientOptions, FetchError};
 use tokio::sync::watch;
 
+use crate::audit::{self, Audit, AuditConfig, AuditError, Caller, Line, Outcome};
+use crate::compile::CompileWorker;
 use crate::config::{ConfigError, ConfigFile};
+use crate::confine::remedy;
 use crate::error::ExecuteError;
 use crate::files::default_home;
-use crate::hints::missing_grant;
+use crate::hints::{missing_grant, missing_grant_of_function};
 use crate::id::ComponentId;
 use crate::loaded::{Code, Compiler, Loaded};
 use crate::progress::Progress;
@@ -28,7 +33,8 @@ const MAX_INSTRUCTIONS: usize = 10;
 /// How components are loaded and run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    pub limits: Limits,
+    /// What the command line says; it comes before what files say.
+    pub limits: LimitSettings,
     /// Where the store is; nothing is kept without it.
     pub home: Option<PathBuf>,
     /// The config file, in place of the one in the home directory.
@@ -45,12 +51,16 @@ pub struct Config {
     pub network: ClientOptions,
     /// Who is told of what takes long.
     pub progress: Progress,
+    /// Who compiles, if not this process itself.
+    pub compile_worker: Option<CompileWorker>,
+    /// Where calls are recorded.
+    pub audit: Option<AuditConfig>,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            limits: Limits::default(),
+            limits: LimitSettings::default(),
             home: default_home(),
             config_file: None,
             max_name: DEFAULT_MAX_TOOL_NAME,
@@ -59,6 +69,8 @@ impl Default for Config {
             offer: Offer::default(),
             network: ClientOptions::default(),
             progress: Progress::default(),
+            compile_worker: None,
+            audit: None,
         }
     }
 }
@@ -70,6 +82,8 @@ pub enum StartError {
     Sandbox(#[from] std::io::Error),
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Audit(#[from] AuditError),
 }
 
 /// What a call gave.
@@ -81,6 +95,8 @@ pub struct CallOutcome {
     pub text: Option<String>,
     /// The function returned the `err` of a `result`, or the program exited with a code that is not zero.
     pub is_error: bool,
+    /// What the guest asked for and did not get, and what would allow it.
+    pub notes: Vec<String>,
 }
 
 /// Loads components, knows their tools, runs their calls.
@@ -100,6 +116,9 @@ pub struct LifecycleManager {
     changes: watch::Sender<u64>,
     /// Made when something is fetched for the first time.
     client: OnceLock<Client>,
+    /// How guests that may reach the network.
+    pub(crate) network: Arc<Network>,
+    audit: Option<Audit>,
 }
 
 impl LifecycleManager {
@@ -113,12 +132,21 @@ impl LifecycleManager {
             }
         });
         let file = ConfigFile::load(config.config_file.as_deref(), config.home.as_deref())?;
+        let limits = config.limits.over(&file.defaults.limits.over(&Limits::default()));
+        let network = config.network.clone();
         Ok(Self {
             compiler: Compiler {
-                sandbox: Arc::new(Sandbox::new(config.limits.clone())?),
+                sandbox: Arc::new(Sandbox::new(limits.clone())?),
                 store,
                 progress: config.progress.clone(),
+                worker: config.compile_worker.clone(),
+                slots: Arc::default(),
+                limits,
             },
+            network: Arc::new(Network::new(move || {
+                sources::tls(&network).map_err(|error| error.to_string())
+            })),
+            audit: config.audit.clone().map(Audit::open).transpose()?,
             config,
             registry: RwLock::default(),
             served: Mutex::default(),
@@ -233,72 +261,120 @@ impl LifecycleManager {
     }
 
     /// Calls a tool. Dropping the future stops the guest.
-    pub async fn execute_component_call(&self, tool: &Tool, arguments: &Value) -> Result<CallOutcome, ExecuteError> {
-        match tool.plan().ok_or(ExecuteError::Stopped)? {
-            Plan::Function(function) => self.call_function(tool, function, arguments).await,
-            Plan::Command(target) => self.run_command(tool, target, arguments).await,
-        }
+    pub async fn execute_component_call(
+        &self,
+        tool: &Tool,
+        arguments: &Value,
+        caller: &Caller,
+    ) -> Result<CallOutcome, ExecuteError> {
+        let Some(audit) = &self.audit else {
+            return self.execute(tool, arguments).await.0;
+        };
+        audit.check()?;
+        // Written when this is dropped, too: then the call was cancelled.
+        let mut record = Record::new(audit, tool, arguments, caller);
+        let (result, denied) = self.execute(tool, arguments).await;
+        record.ended(&result, &denied);
+        result
     }
 
-    async fn call_function(&self, tool: &Tool, function: &Function, arguments: &Value) -> Result<CallOutcome, ExecuteError> {
-        let arguments = json_to_arguments(function, arguments).map_err(ExecuteError::Arguments)?;
+    async fn execute(&self, tool: &Tool, arguments: &Value) -> (Result<CallOutcome, ExecuteError>, Vec<Denied>) {
+        let finished = match tool.plan() {
+            None => return (Err(ExecuteError::Stopped), Vec::new()),
+            Some(Plan::Function(function)) => self.call_function(tool, function, arguments).await,
+            Some(Plan::Command(target)) => self.run_command(tool, target, arguments).await,
+        };
+        let Ended {
+            result,
+            mut denied,
+            hint,
+        } = match finished {
+            Ok(ended) => ended,
+            Err(error) => return (Err(error), Vec::new()),
+        };
+        let secrets = tool.component.confinement.secrets();
+        for denied in &mut denied {
+            denied.what = secrets.redact(&denied.what).into_owned();
+        }
+        let hint = hint.map(|hint| format!("hint: {}", secrets.redact(&hint)));
+        let notes: Vec<String> = denied.iter().map(|denied| note(tool, denied)).chain(hint).collect();
+        let result = match result {
+            Ok(outcome) => Ok(CallOutcome { notes, ..outcome }),
+            Err(error) if notes.is_empty() => Err(error),
+            Err(error) => Err(ExecuteError::Denied {
+                notes: notes.join("\n"),
+                error: Box::new(error),
+            }),
+        };
+        (result, denied)
+    }
+
+    async fn call_function(&self, tool: &Tool, function: &Function, arguments: &Value) -> Result<Ended, ExecuteError> {
+        let given = arguments;
+        let arguments = json_to_arguments(function, given).map_err(ExecuteError::Arguments)?;
         let (Code::Functions(program), Action::Function(index)) =
             (tool.component.revision.code(&self.compiler).await?, &tool.action)
         else {
             return Err(ExecuteError::Stopped);
         };
-        let returned = self
-            .compiler
-            .sandbox
-            .call(&program, *index, arguments, &tool.component.grants)
-            .await?;
-        let max_output = self.compiler.sandbox.limits().max_output;
-        let limit = usize::try_from(max_output.bytes()).unwrap_or(usize::MAX);
-        let value = match returned {
-            Some(returned) => returned_to_json(function, &returned, limit).map_err(|error| match error {
-                ResultError::TooLarge { .. } => CallError::Output(max_output).into(),
-                other => ExecuteError::Result(other),
-            })?,
-            None => None,
+        let confinement = &tool.component.confinement;
+        let Finished { result, denied } = self.compiler.sandbox.call(&program, *index, arguments, confinement).await;
+        let result = match result {
+            Ok(returned) => function_outcome(tool, function, returned),
+            Err(error) => Err(error.into()),
         };
-        let returns_result = function
-            .result
-            .as_ref()
-            .is_some_and(|ty| matches!(ty.kind, component2json::Kind::Result { .. }));
-        let is_error = returns_result && value.as_ref().is_some_and(|value| value.get("err").is_some());
-        let structured = value.and_then(|value| in_envelope(tool, value));
-        Ok(CallOutcome {
-            structured,
-            text: None,
-            is_error,
-        })
+        let complaint = match &result {
+            Ok(outcome) if outcome.is_error => outcome.structured.as_ref().map(Value::to_string),
+            Ok(_) => None,
+            Err(error) => Some(ExecuteError::to_string(error)),
+        };
+        let hint = complaint.and_then(|complaint| missing_grant_of_function(given, &complaint, confinement.grants()));
+        Ok(Ended { result, denied, hint })
     }
 
-    async fn run_command(&self, tool: &Tool, target: &Target, arguments: &Value) -> Result<CallOutcome, ExecuteError> {
+    async fn run_command(&self, tool: &Tool, target: &Target, arguments: &Value) -> Result<Ended, ExecuteError> {
         let (plan, CommandLine { argv, stdin }) = target.command_line(arguments).map_err(ExecuteError::Arguments)?;
         let Code::Program(executable) = tool.component.revision.code(&self.compiler).await? else {
             return Err(ExecuteError::Stopped);
         };
-        let grants = &tool.component.grants;
+        let confinement = &tool.component.confinement;
         let start = Start {
             argv: argv.clone(),
             env: vec![],
             stdin,
         };
-        let exited = self.compiler.sandbox.run(&executable, start, grants).await?;
-        let captured = Captured {
-            stdout: &exited.stdout.bytes,
-            stderr: &exited.stderr.bytes,
-            stdout_dropped: exited.stdout.dropped,
-            stderr_dropped: exited.stderr.dropped,
-            exit_code: exited.exit_code,
-            hint: missing_grant(plan, &argv, &exited, grants),
+        let Finished { result, denied } = self.compiler.sandbox.run(&executable, start, confinement).await;
+        let result = match result {
+            Ok(mut exited) => {
+                let secrets = confinement.secrets();
+                for stream in [&mut exited.stdout, &mut exited.stderr] {
+                    if let Cow::Owned(redacted) = secrets.redact_bytes(&stream.bytes) {
+                        stream.bytes = redacted;
+                    }
+                }
+                let captured = Captured {
+                    stdout: &exited.stdout.bytes,
+                    stderr: &exited.stderr.bytes,
+                    stdout_dropped: exited.stdout.dropped,
+                    stderr_dropped: exited.stderr.dropped,
+                    exit_code: exited.exit_code,
+                    hint: missing_grant(plan, &argv, &exited, confinement.grants()),
+                };
+                let value = output_to_json(&captured, plan.output.as_ref(), plan.output_checker.as_ref());
+                Ok(CallOutcome {
+                    structured: in_envelope(tool, value),
+                    text: Some(output_text(&captured)),
+                    is_error: exited.exit_code != 0,
+                    notes: vec![],
+                })
+            }
+            Err(error) => Err(error.into()),
         };
-        let value = output_to_json(&captured, plan.output.as_ref(), plan.output_checker.as_ref());
-        Ok(CallOutcome {
-            structured: in_envelope(tool, value),
-            text: Some(output_text(&captured)),
-            is_error: exited.exit_code != 0,
+        // That of a program is part of its result.
+        Ok(Ended {
+            result,
+            denied,
+            hint: None,
         })
     }
 
@@ -317,6 +393,137 @@ impl LifecycleManager {
                 return;
             }
         }
+    }
+}
+
+/// A call that came to its guest.
+struct Ended {
+    result: Result<CallOutcome, ExecuteError>,
+    denied: Vec<Denied>,
+    /// What may help, where that can only be guessed.
+    hint: Option<String>,
+}
+
+/// What a guest did not get, and what a person can do about it.
+fn note(tool: &Tool, denied: &Denied) -> String {
+    let what = component2json::clean_text(&denied.what).unwrap_or_default();
+    match &denied.remedy {
+        Some(rule) => format!("denied: {what}\nhint: {}", remedy(&tool.component.origin, rule)),
+        None => format!("denied: {what}"),
+    }
+}
+
+fn function_outcome(tool: &Tool, function: &Function, returned: Option<Returned>) -> Result<CallOutcome, ExecuteError> {
+    let confinement = &tool.component.confinement;
+    let max_output = confinement.limits().max_output;
+    let limit = usize::try_from(max_output.bytes()).unwrap_or(usize::MAX);
+    let value = match returned {
+        Some(returned) => {
+            let returned = without_secrets(returned, confinement.secrets());
+            returned_to_json(function, &returned, limit).map_err(|error| match error {
+                ResultError::TooLarge { .. } => CallError::Output(max_output).into(),
+                other => ExecuteError::Result(other),
+            })?
+        }
+        None => None,
+    };
+    let value = value.map(|mut value| {
+        redact(&mut value, confinement.secrets());
+        value
+    });
+    let returns_result = function
+        .result
+        .as_ref()
+        .is_some_and(|ty| matches!(ty.kind, component2json::Kind::Result { .. }));
+    let is_error = returns_result && value.as_ref().is_some_and(|value| value.get("err").is_some());
+    Ok(CallOutcome {
+        structured: value.and_then(|value| in_envelope(tool, value)),
+        text: None,
+        is_error,
+        notes: vec![],
+    })
+}
+
+/// Bytes without the secrets in them: as base64 nobody would find those again.
+fn without_secrets(returned: Returned, secrets: &Secrets) -> Returned {
+    let redact = |bytes: Vec<u8>| match secrets.redact_bytes(&bytes) {
+        Cow::Owned(redacted) => redacted,
+        Cow::Borrowed(_) => bytes,
+    };
+    match returned {
+        Returned::Bytes(bytes) => Returned::Bytes(redact(bytes)),
+        Returned::SomeBytes(bytes) => Returned::SomeBytes(redact(bytes)),
+        Returned::OkBytes(bytes) => Returned::OkBytes(redact(bytes)),
+        Returned::Val(value) => Returned::Val(value),
+    }
+}
+
+/// Takes secrets out of every text of a value, and out of its keys.
+fn redact(value: &mut Value, secrets: &Secrets) {
+    if secrets.is_empty() {
+        return;
+    }
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(redacted) = secrets.redact(text) {
+                *text = redacted;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, secrets)),
+        Value::Object(fields) => {
+            let with_secrets = std::mem::take(fields);
+            fields.extend(with_secrets.into_iter().map(|(key, mut value)| {
+                redact(&mut value, secrets);
+                (secrets.redact(&key).into_owned(), value)
+            }));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The line of a call that has begun.
+struct Record<'a> {
+    audit: &'a Audit,
+    line: Line<'a>,
+    start: Instant,
+}
+
+impl<'a> Record<'a> {
+    fn new(audit: &'a Audit, tool: &'a Tool, arguments: &Value, caller: &'a Caller) -> Self {
+        Self {
+            audit,
+            line: Line {
+                time: String::new(),
+                component: tool.component.id.as_str(),
+                digest: tool.component.revision.metadata.digest.to_string(),
+                tool: tool.definition.name.as_str(),
+                caller: &caller.name,
+                arguments: audit::shape(arguments),
+                duration_ms: 0.0,
+                outcome: Outcome::Cancelled,
+                error: None,
+                denied: vec![],
+            },
+            start: Instant::now(),
+        }
+    }
+
+    fn ended(&mut self, result: &Result<CallOutcome, ExecuteError>, denied: &[Denied]) {
+        self.line.outcome = match result {
+            Ok(outcome) if outcome.is_error => Outcome::ToolError,
+            Ok(_) => Outcome::Ok,
+            Err(error) => error.outcome(),
+        };
+        self.line.error = result.as_ref().err().and_then(ExecuteError::in_own_words);
+        self.line.denied = denied.iter().map(|denied| denied.what.clone()).collect();
+    }
+}
+
+impl Drop for Record<'_> {
+    fn drop(&mut self) {
+        self.line.time = audit::now();
+        self.line.duration_ms = audit::milliseconds(self.start.elapsed());
+        self.audit.write(&self.line);
     }
 }
 

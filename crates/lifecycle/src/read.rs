@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use command2json::{Description, Offer};
-use sandbox::{CodeError, Executable};
+use policy::Limits;
+use sandbox::{CodeError, Confinement, Executable};
 use sources::Digest;
 
 use crate::commands::{self, ProgramMetadata};
@@ -191,7 +192,7 @@ pub(crate) fn own_tools(id: ComponentId, metadata: Metadata, offer: &Offer, max_
     let loaded = Loaded {
         id,
         origin: Origin::File(PathBuf::new()),
-        grants: Arc::default(),
+        confinement: Arc::new(Confinement::bare(Limits::default())),
         revision: Arc::new(revision),
     };
     Registry::default().named(&Arc::new(loaded), offer, max_name)

@@ -174,7 +174,8 @@ impl Registry {
         for component in components {
             let tools = registry.named(&component, &offer(&component), max_name);
             if tools.is_empty() {
-                let reason = "nothing of it is left to be offered: all its commands are hidden, deprecated, or not among those that were chosen";
+                let reason =
+                    "nothing of it is left to be offered: all that it has is hidden, deprecated, or not among what was chosen";
                 registry.broken.push(Broken::of(&component, reason.to_owned()));
                 continue;
             }
@@ -203,40 +204,36 @@ impl Registry {
     pub(crate) fn named(&self, component: &Arc<Loaded>, offer: &Offer, max_name: usize) -> Vec<Tool> {
         let tools = Nameless::all(component, offer);
         let parts: Vec<NameParts> = tools.iter().map(Nameless::name).collect();
+        let plain = tool_names(&parts, None, max_name, &HashSet::new());
+        let chosen: Vec<(ToolName, NameParts, Nameless)> = plain
+            .into_iter()
+            .zip(parts)
+            .zip(tools)
+            .map(|((name, parts), tool)| (name, parts, tool))
+            .filter(|(name, ..)| offer.tools.admit_tool(name.as_str()))
+            .collect();
         let mut used: HashSet<ToolName> = self.tools.keys().cloned().collect();
         used.extend(RESERVED_NAMES.iter().filter_map(|name| ToolName::parse(name)));
-        let plain = tool_names(&parts, None, max_name, &HashSet::new());
-        let collides: Vec<bool> = plain.iter().map(|name| used.contains(name)).collect();
+        let collides: Vec<bool> = chosen.iter().map(|(name, ..)| used.contains(name)).collect();
         // Names that stay must be known before others are chosen around them.
-        used.extend(
-            plain
-                .iter()
-                .zip(&collides)
-                .filter(|(_, collides)| !**collides)
-                .map(|(name, _)| name.clone()),
-        );
-        let names = plain
-            .into_iter()
-            .zip(collides)
-            .zip(&parts)
-            .flat_map(|((name, collides), parts)| {
-                if !collides {
-                    return vec![name];
-                }
-                let prefixed = tool_names(std::slice::from_ref(parts), Some(component.id.as_str()), max_name, &used);
+        let stay = chosen.iter().zip(&collides).filter(|(_, collides)| !**collides);
+        used.extend(stay.map(|((name, ..), _)| name.clone()));
+        let tool = |((name, parts, tool), collides): ((ToolName, NameParts, Nameless), bool)| {
+            let name = if collides {
+                let prefixed = tool_names(&[parts], Some(component.id.as_str()), max_name, &used);
                 used.extend(prefixed.iter().cloned());
-                prefixed
-            });
-        let tool = |(name, tool): (ToolName, Nameless)| {
+                prefixed.into_iter().next()?
+            } else {
+                name
+            };
             let (mut definition, action) = tool.named(name);
             definition.output_schema = structured_output::canonicalize_output_schema(definition.output_schema);
-            Tool {
+            Some(Tool {
                 definition,
                 component: Arc::clone(component),
                 action,
-            }
+            })
         };
-        let names: Vec<ToolName> = names.collect();
-        names.into_iter().zip(tools).map(tool).collect()
+        chosen.into_iter().zip(collides).filter_map(tool).collect()
     }
 }

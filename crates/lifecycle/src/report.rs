@@ -3,10 +3,11 @@
 //! Wire contract: keys are camelCase and stay as they are, lists are sorted, and a tool's `outputSchema` is derived from these
 //! types, with the comments as its descriptions. What is not known is null.
 
-use policy::{Access, DirectoryGrant, Grants, Limits};
+use policy::{Access, DirectoryGrant, Grants, Limits, Permission, Rule, Variable};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::confine::RuleSource;
 use crate::id::ComponentId;
 
 /// All components.
@@ -103,8 +104,50 @@ pub struct PolicyReport {
     pub grants: Vec<GrantReport>,
     /// What every component may use, since the host was started so. Cannot be revoked here.
     pub server_grants: Vec<GrantReport>,
+    /// Every rule that holds for it, directories and all else, and who said so.
+    pub rules: Vec<RuleReport>,
+    /// What it imports and was not granted at all.
+    pub not_granted: Vec<MissingReport>,
     /// What one call may use up.
     pub limits: LimitsReport,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct RuleReport {
+    /// As on the command line; the value of a variable is left out.
+    pub rule: String,
+    /// Who said so.
+    pub from: RuleSource,
+}
+
+impl RuleReport {
+    pub(crate) fn new(rule: &Rule, from: RuleSource) -> Self {
+        let shown = match rule {
+            Rule::Allow(Permission::Env(variable)) => Rule::Allow(Permission::Env(Variable {
+                name: variable.name.clone(),
+                value: None,
+            })),
+            other => other.clone(),
+        };
+        Self {
+            rule: shown.to_string(),
+            from,
+        }
+    }
+}
+
+/// Something that a component imports and has no use of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct MissingReport {
+    /// What it is.
+    pub what: String,
+    /// The option that grants some of it.
+    pub option: String,
 }
 
 /// A directory that a guest can reach.
@@ -124,7 +167,7 @@ pub struct GrantReport {
 /// What an agent wants to grant or revoke: a [`GrantReport`] is one, too.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Permission {
+pub struct DirectoryPermission {
     pub kind: Access,
     pub host: String,
     #[serde(default)]
@@ -137,12 +180,24 @@ pub struct Permission {
 pub struct LimitsReport {
     /// The time that a call may take, in milliseconds.
     pub timeout_ms: u64,
+    /// The time that a call may compute, without waiting, in milliseconds.
+    pub max_cpu_ms: u64,
     /// The memory of one call.
     pub max_memory_bytes: u64,
     /// What one call may give back.
     pub max_output_bytes: u64,
+    /// What is kept of what a call prints to each stream.
+    pub max_stdio_bytes: u64,
+    /// What one call may receive over HTTP.
+    pub max_received_bytes: u64,
+    /// The time to reach a server, in milliseconds.
+    pub connect_timeout_ms: u64,
+    /// Files, connections and the like that one call has open at a time.
+    pub max_handles: u32,
     /// Calls that run at the same time; others wait.
     pub max_concurrent_calls: u32,
+    /// Calls that wait; others are told to come back.
+    pub max_waiting_calls: u32,
 }
 
 /// `policy` knows no schemas.
@@ -171,11 +226,18 @@ impl From<&DirectoryGrant> for GrantReport {
 
 impl From<&Limits> for LimitsReport {
     fn from(limits: &Limits) -> Self {
+        let milliseconds = |timeout: policy::Timeout| timeout.duration().as_millis().try_into().unwrap_or(u64::MAX);
         Self {
-            timeout_ms: limits.timeout.duration().as_millis().try_into().unwrap_or(u64::MAX),
+            timeout_ms: milliseconds(limits.timeout),
+            max_cpu_ms: milliseconds(limits.max_cpu),
             max_memory_bytes: limits.max_memory.bytes(),
             max_output_bytes: limits.max_output.bytes(),
+            max_stdio_bytes: limits.max_stdio.bytes(),
+            max_received_bytes: limits.max_received.bytes(),
+            connect_timeout_ms: milliseconds(limits.connect_timeout),
+            max_handles: limits.max_handles.get(),
             max_concurrent_calls: limits.max_concurrent_calls.get(),
+            max_waiting_calls: limits.max_waiting_calls,
         }
     }
 }
@@ -193,6 +255,7 @@ mod tests {
         };
         Grants {
             directories: texts.iter().map(grant).collect(),
+            ..Grants::default()
         }
     }
 
@@ -258,6 +321,11 @@ mod tests {
             digest: Some("sha256:00".to_owned()),
             grants: vec![],
             server_grants: GrantReport::all(&grants(&[("/c", Access::Read), ("/a", Access::Read), ("/b", Access::Write)])),
+            rules: vec![RuleReport::new(
+                &"--allow-env=TZ=UTC".parse().unwrap(),
+                RuleSource::CommandLine,
+            )],
+            not_granted: vec![],
             limits: (&Limits::default()).into(),
         };
         let policy = serde_json::to_value(policy).unwrap();
@@ -267,10 +335,25 @@ mod tests {
         );
         assert_eq!(
             policy["limits"],
-            json!({"timeoutMs": 30_000, "maxMemoryBytes": 512 << 20, "maxOutputBytes": 8 << 20, "maxConcurrentCalls": 64})
+            json!({
+                "timeoutMs": 30_000,
+                "maxCpuMs": 30_000,
+                "maxMemoryBytes": 512 << 20,
+                "maxOutputBytes": 8 << 20,
+                "maxStdioBytes": 1 << 20,
+                "maxReceivedBytes": 64 << 20,
+                "connectTimeoutMs": 10_000,
+                "maxHandles": 1_000,
+                "maxConcurrentCalls": 64,
+                "maxWaitingCalls": 256,
+            })
         );
         let keys: Vec<&String> = policy.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["id", "digest", "grants", "serverGrants", "limits"]);
+        assert_eq!(
+            keys,
+            ["id", "digest", "grants", "serverGrants", "rules", "notGranted", "limits"]
+        );
+        assert_eq!(policy["rules"][0], json!({"rule": "--allow-env=TZ", "from": "command-line"}));
     }
 
     #[test]
@@ -280,7 +363,7 @@ mod tests {
             host: "/srv".to_owned(),
             guest: "/data".to_owned(),
         };
-        let permission: Permission = serde_json::from_value(serde_json::to_value(report).unwrap()).unwrap();
+        let permission: DirectoryPermission = serde_json::from_value(serde_json::to_value(report).unwrap()).unwrap();
         assert_eq!(permission.guest.as_deref(), Some("/data"));
     }
 }

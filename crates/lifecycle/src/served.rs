@@ -1,6 +1,6 @@
 //! What is served: components that were added, files and directories that were named; and keeping up with their changes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -77,6 +77,8 @@ impl Served {
         let mut loaded: Vec<Arc<Loaded>> = Vec::new();
         let mut broken = Vec::new();
         let mut taken = HashSet::new();
+        let before = manager.registry();
+        let known: HashMap<&ComponentId, &Arc<Loaded>> = before.components().iter().map(|loaded| (&loaded.id, loaded)).collect();
         for member in self.files.iter().chain(&self.added) {
             let wanted = member.origin.id();
             let revision = match &member.state {
@@ -93,14 +95,20 @@ impl Served {
             let mut candidates = std::iter::once(wanted.clone()).chain((2..).map(|number| wanted.numbered(number)));
             let id = candidates.find(|id| !taken.contains(id)).unwrap_or_else(|| wanted.clone());
             taken.insert(id.clone());
-            let grants = match &member.origin {
-                Origin::Added(entry) => Arc::new(entry.grants.clone().and(&config.grants)),
-                Origin::File(_) => Arc::clone(&config.grants),
-            };
+            if let Some(reason) = manager.other_bytes(&wanted, &revision) {
+                broken.push(Broken {
+                    id: wanted,
+                    origin: member.origin.clone(),
+                    reason,
+                });
+                continue;
+            }
+            let old = known.get(&id).filter(|old| Arc::ptr_eq(&old.revision, &revision));
+            let confinement = manager.confinement(&id, &member.origin, old.copied());
             loaded.push(Arc::new(Loaded {
                 id,
                 origin: member.origin.clone(),
-                grants,
+                confinement,
                 revision,
             }));
         }
@@ -308,13 +316,27 @@ impl LifecycleManager {
         });
     }
 
+    /// Why certain bytes are not served under an id, if the config file wants others.
+    fn other_bytes(&self, id: &ComponentId, revision: &Revision) -> Option<String> {
+        let wanted = self.file().components.get(id)?.sha256?.0;
+        let found = revision.metadata.digest;
+        (found != wanted).then(|| {
+            format!(
+                "its bytes have the digest {found}, and `host.toml` wants {wanted} for `{id}`\n\
+                 hint: look at what has changed, and write the new `sha256` there if you want it"
+            )
+        })
+    }
+
     /// Where changes of what is served would be seen.
     pub(crate) fn watched(&self) -> Vec<PathBuf> {
         let served = self.served();
         let mut paths = served.roots.clone();
         paths.extend(self.config.config_file.as_deref().map(absolute));
         paths.extend(self.config.wit.as_deref().map(absolute));
-        paths.extend(self.compiler.store.as_ref().map(|store| store.index_file()));
+        for store in self.compiler.store.iter() {
+            paths.extend([store.index_file(), store.secrets_file()]);
+        }
         paths.extend(self.config.home.as_deref().map(|home| home.join(crate::config::FILE_NAME)));
         paths
     }

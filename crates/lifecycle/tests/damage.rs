@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lifecycle::{Config, Index, LifecycleManager, Selection, StoreError, Wanted};
+use lifecycle::{Caller, Config, Index, LifecycleManager, Selection, StoreError, Wanted};
 use policy::{Access, DirectoryGrant, Grants};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -71,6 +71,7 @@ impl Scene {
                 directory: folder.path().to_str().unwrap().parse().unwrap(),
                 access: Access::Read,
             }],
+            ..Grants::default()
         };
         for (name, grants) in [
             ("a.wat", granted),
@@ -153,7 +154,7 @@ impl Scene {
         }
         for tool in manager.tools() {
             seen.tools.push(json!(tool.definition));
-            let called = manager.execute_component_call(&tool, &json!({})).await;
+            let called = manager.execute_component_call(&tool, &json!({}), &Caller::default()).await;
             let answer = called.map(|outcome| outcome.structured.unwrap()["result"].clone());
             seen.answers
                 .push((tool.definition.name.to_string(), answer.map_err(|error| error.to_string())));

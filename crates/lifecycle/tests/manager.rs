@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lifecycle::{Config, ExecuteError, LifecycleManager, LoadError};
+use lifecycle::{Caller, Config, ExecuteError, LifecycleManager, LoadError};
 use serde_json::json;
 
 fn manager(home: &Path) -> LifecycleManager {
@@ -28,7 +28,10 @@ async fn call(
     arguments: serde_json::Value,
 ) -> Result<Option<serde_json::Value>, ExecuteError> {
     let tool = manager.tool(tool)?;
-    Ok(manager.execute_component_call(&tool, &arguments).await?.structured)
+    Ok(manager
+        .execute_component_call(&tool, &arguments, &Caller::default())
+        .await?
+        .structured)
 }
 
 #[tokio::test]

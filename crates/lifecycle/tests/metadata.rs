@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lifecycle::{ComponentId, Config, Interface, LifecycleManager, Metadata, Place, Selection, Wanted};
+use lifecycle::{Caller, ComponentId, Config, Interface, LifecycleManager, Metadata, Place, Selection, Wanted};
 use policy::Grants;
 use serde_json::{Value, json};
 use sources::Source;
@@ -62,7 +62,10 @@ async fn assert_canonical(manager: &LifecycleManager, id: &ComponentId) {
     );
     for (tool, result) in [("one", json!(7)), ("two", json!({"val0": 1, "val1": 2}))] {
         let tool = manager.tool(tool).unwrap();
-        let outcome = manager.execute_component_call(&tool, &json!({})).await.unwrap();
+        let outcome = manager
+            .execute_component_call(&tool, &json!({}), &Caller::default())
+            .await
+            .unwrap();
         assert_eq!(outcome.structured, Some(json!({"result": result})));
     }
 }

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::Duration;
 
 use lifecycle::{
-    AddError, Added, ComponentId, Config, ExecuteError, LifecycleManager, Selection, Status, StoreError, Tool, Update, Wanted,
+    AddError, Added, Caller, ComponentId, Config, ExecuteError, LifecycleManager, Selection, Status, StoreError, Tool, Update,
+    Wanted,
 };
 use policy::Grants;
 use serde_json::json;
@@ -244,7 +245,7 @@ impl World {
             Err(ExecuteError::UnknownTool { .. }) => return model.check(None, first, last),
             Err(error) => panic!("{}: {error}", model.id),
         };
-        let outcome = manager.execute_component_call(&tool, &json!({})).await;
+        let outcome = manager.execute_component_call(&tool, &json!({}), &Caller::default()).await;
         let outcome = outcome.unwrap_or_else(|error| panic!("{}, one of {first} to {last}: {error}", model.id));
         let version = outcome.structured.unwrap()["result"].as_u64().unwrap();
         let version = usize::try_from(version).unwrap();

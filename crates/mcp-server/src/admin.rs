@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use component2json::{ArgumentErrors, ExportName, Field, Function, Kind, Label, Type, TypeRef, input_schema, json_to_arguments};
 use lifecycle::{
-    AdminError, CallOutcome, ComponentId, ComponentList, LifecycleManager, LoadReport, Permission, PolicyReport, UnloadReport,
+    AdminError, CallOutcome, ComponentId, ComponentList, DirectoryPermission, LifecycleManager, LoadReport, PolicyReport,
+    UnloadReport,
 };
 use rmcp::model::{Tool, ToolAnnotations};
 use schemars::JsonSchema;
@@ -62,7 +63,7 @@ pub(crate) fn tools() -> BTreeMap<&'static str, Arc<AdminTool>> {
         tool::<PolicyReport>(
             Action::GetPolicy,
             ("get_policy", "Get policy"),
-            "Show what a component may use: what was granted to it, what was granted to all components, and its limits.",
+            "Show what a component may use: every rule that holds for it and who said so, what it asks for and was not granted, and its limits.",
             vec![id()],
             read_only.clone(),
         ),
@@ -185,7 +186,7 @@ fn field(name: &str, docs: &str, ty: TypeRef) -> Field<TypeRef> {
     Field::new(name, Some(docs.to_owned()), ty)
 }
 
-/// A [`Permission`].
+/// A [`DirectoryPermission`].
 fn permission(docs: &str) -> Field<TypeRef> {
     let label = |name: &str| Label {
         name: name.to_owned(),
@@ -219,7 +220,7 @@ struct Named {
 #[derive(Deserialize)]
 struct Change {
     id: ComponentId,
-    permission: Permission,
+    permission: DirectoryPermission,
 }
 
 impl AdminTool {
@@ -268,6 +269,7 @@ fn answer(report: impl Serialize) -> Result<CallOutcome, Failure> {
         structured: Some(json!({ "result": serde_json::to_value(report)? })),
         text: None,
         is_error: false,
+        notes: vec![],
     })
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 
 use component2json::nearest_first;
-use lifecycle::{CallOutcome, ExecuteError, LifecycleManager, Tool as LoadedTool};
+use lifecycle::{CallOutcome, Caller, ExecuteError, LifecycleManager, Tool as LoadedTool};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ConstString, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
@@ -25,6 +25,9 @@ use crate::admin::{self, AdminTool};
 
 /// The key under which a server names itself in every result of the stateless era.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// What is kept of what a client calls itself.
+const MAX_CALLER: usize = 100;
 
 /// The versions of the protocol that are spoken, the oldest first.
 pub fn protocol_versions() -> Vec<String> {
@@ -97,11 +100,30 @@ impl Server {
         let manager = Arc::clone(&self.manager);
         Ok(match self.tool(name)? {
             Callable::Loaded(tool) => {
-                let call = async move { manager.execute_component_call(&tool, &arguments).await };
+                let caller = caller(context);
+                let call = async move { manager.execute_component_call(&tool, &arguments, &caller).await };
                 run(name, call, context).await
             }
             Callable::Admin(tool) => run(name, async move { tool.call(&manager, arguments).await }, context).await,
         })
+    }
+}
+
+/// Who calls, as far as it says so itself.
+fn caller(context: &RequestContext<RoleServer>) -> Caller {
+    let named = |client: &Implementation| {
+        let name = format!("{} {}", client.name, client.version);
+        component2json::clean_text(&name)
+            .unwrap_or_default()
+            .chars()
+            .take(MAX_CALLER)
+            .collect()
+    };
+    let stateless = context.meta.client_info();
+    let client = stateless.as_ref().map(&named);
+    let client = client.or_else(|| context.peer.peer_info().map(|peer| named(&peer.client_info)));
+    Caller {
+        name: client.unwrap_or_default(),
     }
 }
 
@@ -146,7 +168,8 @@ fn succeeded(outcome: CallOutcome) -> CallToolResult {
         (None, Some(structured)) => structured.to_string(),
         (None, None) => "done".to_owned(),
     };
-    let content = vec![ContentBlock::text(text)];
+    let notes = outcome.notes.into_iter().map(ContentBlock::text);
+    let content = std::iter::once(ContentBlock::text(text)).chain(notes).collect();
     let mut result = if outcome.is_error {
         CallToolResult::error(content)
     } else {

@@ -3,9 +3,14 @@
 //! rmcp's own line transport drops what it cannot read, so that the client waits forever, and ends the session when a notification
 //! comes before the first request. This one answers the former and passes over the latter. Nothing but messages is ever written.
 
+use std::collections::HashMap;
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServiceExt};
@@ -13,7 +18,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +63,15 @@ pub async fn serve(
 /// Messages that wait for a client that does not read. More than this, and answers wait with the calls they belong to.
 const WAITING: usize = 16;
 
+/// Requests that are not answered yet, and what they take. More than this, and nothing more is read: whoever asks without listening
+/// waits for itself.
+const MAX_OPEN_REQUESTS: usize = 1024;
+const MAX_OPEN_BYTES: usize = 64 << 20;
+
+/// How long a client that has ended its side may take to read a piece of what is left.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PIECE: usize = 64 << 10;
+
 /// The transport.
 ///
 /// rmcp drops the future of `receive` whenever something else is ready first, so all progress is kept here, and nothing is written
@@ -76,6 +90,58 @@ struct Lines<R> {
     /// Cancelled when there is nothing more to read.
     ended: CancellationToken,
     writer: Option<JoinHandle<io::Result<()>>>,
+    open_requests: Arc<OpenRequests>,
+}
+
+/// The requests that are not answered yet, by id, with their size.
+#[derive(Debug, Default)]
+struct OpenRequests {
+    sizes: Mutex<HashMap<RequestId, usize>>,
+    answered: Notify,
+}
+
+impl OpenRequests {
+    fn sizes(&self) -> MutexGuard<'_, HashMap<RequestId, usize>> {
+        self.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what a message begins or ends.
+    fn received(&self, message: &ClientJsonRpcMessage, size: usize) {
+        match message {
+            ClientJsonRpcMessage::Request(request) => {
+                self.sizes().insert(request.id.clone(), size);
+            }
+            // What is cancelled is not answered.
+            ClientJsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.ended(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ended(&self, id: &RequestId) {
+        self.sizes().remove(id);
+        self.answered.notify_waiters();
+    }
+
+    /// Waits until there is room for one more.
+    async fn room(&self) {
+        loop {
+            let answered = self.answered.notified();
+            let is_full = {
+                let sizes = self.sizes();
+                sizes.len() >= MAX_OPEN_REQUESTS || sizes.values().sum::<usize>() >= MAX_OPEN_BYTES
+            };
+            if !is_full {
+                return;
+            }
+            answered.await;
+        }
+    }
 }
 
 /// What a line turned out to be.
@@ -88,6 +154,7 @@ enum Received {
 impl<R: AsyncRead + Unpin + Send> Lines<R> {
     fn new(read: R, write: impl AsyncWrite + Unpin + Send + 'static) -> Self {
         let (lines, waiting) = mpsc::channel(WAITING);
+        let ended = CancellationToken::new();
         Self {
             read: BufReader::with_capacity(64 << 10, read),
             line: Vec::new(),
@@ -95,8 +162,9 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
             open: false,
             answer: None,
             lines: Some(lines),
-            ended: CancellationToken::new(),
-            writer: Some(tokio::spawn(write_lines(waiting, write))),
+            writer: Some(tokio::spawn(write_lines(waiting, write, ended.clone()))),
+            ended,
+            open_requests: Arc::default(),
         }
     }
 
@@ -146,7 +214,15 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             self.send_answer().await?;
-            let received = match self.read_line().await {
+            self.open_requests.room().await;
+            let lines = self.lines.clone()?;
+            let read = tokio::select! {
+                read = self.read_line() => read,
+                // Nobody reads any more, so nobody has to be asked.
+                () = lines.closed() => return None,
+            };
+            let size = self.line.len();
+            let received = match read {
                 Ok(Some(LineLength::Fine)) => parse(&self.line),
                 Ok(Some(LineLength::TooLong)) => Received::Wrong {
                     id: None,
@@ -162,7 +238,10 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
             // A large message should not hold its memory forever.
             self.line.shrink_to(64 << 10);
             match self.accept(received) {
-                Received::Message(message) => return Some(*message),
+                Received::Message(message) => {
+                    self.open_requests.received(&message, size);
+                    return Some(*message);
+                }
                 Received::Ignored => {}
                 Received::Wrong { id, error } => {
                     self.answer = to_line(&Orphan {
@@ -221,7 +300,16 @@ fn parse(line: &[u8]) -> Received {
         return Received::Ignored;
     }
     match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
-        Ok(message) => Received::Message(Box::new(message)),
+        Ok(message) => match component2json::refuse_duplicate_keys(line) {
+            Ok(()) => Received::Message(Box::new(message)),
+            Err(error) => Received::Wrong {
+                id: match &message {
+                    ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+                    _ => None,
+                },
+                error: ErrorData::invalid_request(error.to_string(), None),
+            },
+        },
         Err(error) => explain(line, &error),
     }
 }
@@ -296,10 +384,33 @@ fn to_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Writes lines until there are no more, in whole and in order; flushes when none is waiting.
-async fn write_lines(mut waiting: mpsc::Receiver<Vec<u8>>, mut write: impl AsyncWrite + Unpin) -> io::Result<()> {
+/// The request that a message answers.
+fn answered(message: &TxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
+    match message {
+        ServerJsonRpcMessage::Response(response) => Some(&response.id),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
+    }
+}
+
+/// Writes lines until there are no more, in whole and in order; flushes when none is waiting. A client that reads slowly is waited for,
+/// but not one that has left.
+async fn write_lines(
+    mut waiting: mpsc::Receiver<Vec<u8>>,
+    mut write: impl AsyncWrite + Unpin,
+    ended: CancellationToken,
+) -> io::Result<()> {
     while let Some(line) = waiting.recv().await {
-        write.write_all(&line).await?;
+        for piece in line.chunks(PIECE) {
+            let left = async {
+                ended.cancelled().await;
+                tokio::time::sleep(PATIENCE).await;
+            };
+            tokio::select! {
+                written = write.write_all(piece) => written?,
+                () = left => return Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
         if waiting.is_empty() {
             write.flush().await?;
         }
@@ -312,10 +423,15 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let lines = self.lines.clone();
+        let open_requests = Arc::clone(&self.open_requests);
         async move {
             let line = to_line(&item)?;
             let lines = lines.ok_or(io::ErrorKind::NotConnected)?;
-            lines.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+            let sent = lines.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into());
+            if let Some(id) = answered(&item) {
+                open_requests.ended(id);
+            }
+            sent
         }
     }
 

@@ -11,8 +11,8 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-/// What is kept of a stream that is for the log only.
-const KEPT: usize = 64 << 10;
+/// What is shown or logged of a stream.
+const SHOWN: usize = 64 << 10;
 
 /// What a guest may hand over in one write.
 const WRITE: usize = 1 << 20;
@@ -30,12 +30,6 @@ pub struct Captured {
     pub bytes: Vec<u8>,
     /// How many more bytes there were.
     pub dropped: u64,
-}
-
-impl Default for Capture {
-    fn default() -> Self {
-        Self::with_room(KEPT)
-    }
 }
 
 impl Capture {
@@ -67,7 +61,7 @@ impl Capture {
             return None;
         }
         // No more is ever shown or logged of it.
-        let shown = captured.bytes.get(..KEPT).unwrap_or(&captured.bytes);
+        let shown = captured.bytes.get(..SHOWN).unwrap_or(&captured.bytes);
         let mut text = String::from_utf8_lossy(shown).into_owned();
         let more = captured.dropped + (captured.bytes.len() - shown.len()) as u64;
         if more > 0 {
@@ -134,17 +128,17 @@ mod tests {
 
     #[test]
     fn a_flood_is_cut_and_marked() {
-        let capture = Capture::default();
+        let capture = Capture::with_room(SHOWN);
         assert_eq!(capture.text(), None);
         for _ in 0..100 {
             capture.push(&[b'x'; 1000]);
         }
         let text = capture.text().unwrap();
-        assert!(text.len() < KEPT + 100);
+        assert!(text.len() < SHOWN + 100);
         assert!(
-            text.ends_with(&format!("… [{} more bytes]", 100_000 - KEPT)),
+            text.ends_with(&format!("… [{} more bytes]", 100_000 - SHOWN)),
             "{}",
-            &text[KEPT..]
+            &text[SHOWN..]
         );
     }
 }

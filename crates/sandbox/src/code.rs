@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use component2json::Exports;
+use policy::Timeout;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use wasmtime::{Engine, Module};
 
 use crate::Sandbox;
 use crate::bytes::{self, ByteCall};
+use crate::engine;
 use crate::guest::{Guest, ModuleGuest};
 
 /// Why a component cannot be made to run.
@@ -17,6 +19,12 @@ pub enum CodeError {
     Engine(String),
     #[error("the component could not be compiled: {0}")]
     Compile(String),
+    #[error("the component has {functions} functions, and at most {limit} are compiled")]
+    TooManyFunctions { functions: u32, limit: u32 },
+    #[error("the component was not compiled within {0}\nhint: allow more with `--compile-timeout`, if you trust it")]
+    CompileDeadline(Timeout),
+    #[error("the compiler failed: {0}")]
+    Worker(String),
     #[error("the compiled code could not be used: {0}")]
     Map(String),
     #[error("the component needs what this host does not have: {0}")]
@@ -42,6 +50,13 @@ impl CodeError {
 pub struct CodeKey(String);
 
 impl CodeKey {
+    fn of(engine: &Engine) -> Self {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        Self(format!("{:016x}", hasher.finish()))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -55,6 +70,24 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
+    /// For one who compiles elsewhere.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Component { concurrency: false } => "component",
+            Self::Component { concurrency: true } => "concurrent-component",
+            Self::Module => "module",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [
+            Self::Component { concurrency: false },
+            Self::Component { concurrency: true },
+            Self::Module,
+        ];
+        all.into_iter().find(|kind| kind.name() == name)
+    }
+
     pub(crate) fn concurrency(self) -> bool {
         matches!(self, Self::Component { concurrency: true })
     }
@@ -86,7 +119,10 @@ impl Compiled {
 }
 
 /// A program with a `main` that is ready to be run.
-pub struct Executable(pub(crate) Main);
+pub struct Executable {
+    pub(crate) main: Main,
+    pub(crate) reads_files_anew: bool,
+}
 
 pub(crate) enum Main {
     Component {
@@ -99,7 +135,7 @@ pub(crate) enum Main {
 
 impl Executable {
     pub(crate) fn concurrency(&self) -> bool {
-        matches!(self.0, Main::Component { concurrency: true, .. })
+        matches!(self.main, Main::Component { concurrency: true, .. })
     }
 }
 
@@ -114,6 +150,7 @@ pub struct Program {
     pub(crate) instance: InstancePre<Guest>,
     pub(crate) functions: Vec<Callable>,
     concurrency: bool,
+    reads_files_anew: bool,
 }
 
 /// A function of a program: where it is, and whether there is a faster way to call it than through dynamic values.
@@ -138,31 +175,39 @@ impl Program {
         self.concurrency
     }
 
+    pub(crate) fn reads_files_anew(&self) -> bool {
+        self.reads_files_anew
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         self.instance.engine()
     }
 }
 
+fn compile(engine: &Engine, bytes: &[u8], kind: CodeKind) -> Result<Compiled, CodeError> {
+    let code = match kind {
+        CodeKind::Component { .. } => Component::from_binary(engine, bytes).map(Code::Component),
+        CodeKind::Module => Module::from_binary(engine, bytes).map(Code::Module),
+    };
+    code.map(Compiled).map_err(CodeError::compile)
+}
+
 impl Sandbox {
     /// The engine that code of this kind has to be compiled for.
     pub fn code_key(&self, kind: CodeKind) -> Result<CodeKey, CodeError> {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        let mut hasher = DefaultHasher::new();
-        self.runtime(kind.concurrency())?
-            .engine
-            .precompile_compatibility_hash()
-            .hash(&mut hasher);
-        Ok(CodeKey(format!("{:016x}", hasher.finish())))
+        Ok(CodeKey::of(&self.runtime(kind.concurrency())?.engine))
+    }
+
+    /// Compiles without being able to run anything: for a process that does nothing else. Gives the code, and the key of who can use it.
+    pub fn compile_apart(bytes: &[u8], kind: CodeKind) -> Result<(Vec<u8>, CodeKey), CodeError> {
+        let engine = engine::compiler(kind.concurrency())?;
+        let code = compile(&engine, bytes, kind)?.code()?;
+        Ok((code, CodeKey::of(&engine)))
     }
 
     /// Compiles a component or module. This takes from milliseconds to many seconds: do it off the async threads.
     pub fn compile(&self, bytes: &[u8], kind: CodeKind) -> Result<Compiled, CodeError> {
-        let engine = &self.runtime(kind.concurrency())?.engine;
-        let code = match kind {
-            CodeKind::Component { .. } => Component::from_binary(engine, bytes).map(Code::Component),
-            CodeKind::Module => Module::from_binary(engine, bytes).map(Code::Module),
-        };
-        code.map(Compiled).map_err(CodeError::compile)
+        compile(&self.runtime(kind.concurrency())?.engine, bytes, kind)
     }
 
     /// Maps code that [`Compiled::code`] gave.
@@ -172,9 +217,8 @@ impl Sandbox {
     pub fn map(&self, file: &Path, kind: CodeKind) -> Result<Compiled, CodeError> {
         let engine = &self.runtime(kind.concurrency())?.engine;
         #[expect(unsafe_code, reason = "mapping compiled code is the one way to start without compiling")]
-        // SAFETY: `lifecycle::cache` hands out only files that it has just written itself or whose seal it has just compared, under the key of
-        // this very engine, in a directory that only this user can write to; it replaces files by renaming and never writes to one in
-        // place.
+        // SAFETY: `lifecycle` hands out only files that it has just written itself or whose seal it has just compared, under the key of
+        // this very engine, that only this user can write to; it replaces files by renaming and never writes to one in place.
         let code = unsafe {
             match kind {
                 CodeKind::Component { .. } => Component::deserialize_file(engine, file).map(Code::Component),
@@ -203,7 +247,10 @@ impl Sandbox {
                 }
             }
         };
-        Ok(Executable(main))
+        Ok(Executable {
+            main,
+            reads_files_anew: reads_files_anew(exports),
+        })
     }
 
     /// Makes the functions of a component ready to be called.
@@ -243,8 +290,15 @@ impl Sandbox {
             instance,
             functions,
             concurrency: exports.needs_concurrency,
+            reads_files_anew: reads_files_anew(exports),
         })
     }
+}
+
+/// Whether a component uses the files of WASI 0.3, whose functions are not asked about single paths.
+fn reads_files_anew(exports: &Exports) -> bool {
+    let is_new = |import: &String| import.starts_with("wasi:filesystem/") && import.ends_with("@0.3.0");
+    exports.imports.iter().any(is_new)
 }
 
 fn missing(name: &str) -> CodeError {

@@ -7,9 +7,11 @@ use wasmtime_wasi::I32Exit;
 use wasmtime_wasi_config::WasiConfig;
 
 use crate::code::CodeError;
-use crate::guest::{Guest, MAX_TABLE_ELEMENTS, ModuleGuest};
+use crate::files;
+use crate::guest::{Guest, ModuleGuest};
 use crate::http;
 use crate::imports::PREVIEW1;
+use crate::network;
 use crate::ticker::Ticker;
 
 /// An engine with everything linked that a guest may import.
@@ -53,6 +55,11 @@ fn engine(concurrency: bool, limits: &Limits) -> Result<Engine, CodeError> {
     })
 }
 
+/// An engine that compiles the same code, and has no room to run it.
+pub(crate) fn compiler(concurrency: bool) -> Result<Engine, CodeError> {
+    Engine::new(&config(concurrency)).map_err(CodeError::engine)
+}
+
 fn config(concurrency: bool) -> Config {
     let mut config = Config::new();
     config.concurrency_support(concurrency);
@@ -69,28 +76,24 @@ pub(crate) fn concurrent_calls(limits: &Limits) -> u32 {
     limits.max_concurrent_calls.get().min(1_000)
 }
 
-/// What one component may bring. An interpreter inside has dozens of core instances; most have two or three.
-const MAX_CORE_INSTANCES: u32 = 200;
-const MAX_MEMORIES: u32 = 16;
-const MAX_TABLES: u32 = 40;
-
 /// A pool with room for as many calls of the largest components as may run at a time, so that no call takes another's place. Room
 /// is address space; memory is used only by what runs.
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
     let calls = concurrent_calls(limits);
+    let (instances, memories, tables) = (limits.max_instances.get(), limits.max_memories.get(), limits.max_tables.get());
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
-        .total_core_instances(calls.saturating_mul(MAX_CORE_INSTANCES))
-        .max_core_instances_per_component(MAX_CORE_INSTANCES)
+        .total_core_instances(calls.saturating_mul(instances))
+        .max_core_instances_per_component(instances)
         .max_component_instance_size(4 << 20)
         .max_core_instance_size(4 << 20)
-        .total_memories(calls.saturating_mul(MAX_MEMORIES))
-        .max_memories_per_component(MAX_MEMORIES)
-        .max_memories_per_module(MAX_MEMORIES)
-        .total_tables(calls.saturating_mul(MAX_TABLES))
-        .max_tables_per_component(MAX_TABLES)
-        .max_tables_per_module(MAX_TABLES)
-        .table_elements(MAX_TABLE_ELEMENTS)
+        .total_memories(calls.saturating_mul(memories))
+        .max_memories_per_component(memories)
+        .max_memories_per_module(memories)
+        .total_tables(calls.saturating_mul(tables))
+        .max_tables_per_component(tables)
+        .max_tables_per_module(tables)
+        .table_elements(limits.max_table_elements as usize)
         .total_stacks(calls.saturating_mul(2))
         // Pages that a call touched are wiped and kept for the next one: giving them back costs more than it saves.
         .linear_memory_keep_resident(512 << 10)
@@ -109,6 +112,8 @@ fn linker(engine: &Engine, concurrency: bool) -> wasmtime::Result<Linker<Guest>>
         wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
     }
     http::bound_requests(&mut linker, concurrency)?;
+    network::check_lookups(&mut linker, concurrency)?;
+    files::check_paths(&mut linker)?;
     Ok(linker)
 }
 

@@ -15,14 +15,21 @@ pub enum CallError {
     Memory(ByteSize),
     #[error("more came from the component at once than its output limit of {0} allows\nhint: allow more with `--max-output`")]
     Output(ByteSize),
+    #[error("the component computed for longer than its limit of {0}\nhint: allow more with `--max-cpu`")]
+    Cpu(Timeout),
+    #[error("the component has more open handles than its limit of {0}\nhint: allow more with `--max-handles`")]
+    Handles(u32),
+    #[error("the component has more {what} than it may have\nhint: allow more with `{limit}` in `host.toml`")]
+    TooMany { what: &'static str, limit: &'static str },
     #[error("the component exited with code {0} in the middle of the call, without a result")]
     Exit(i32),
     #[error("the component trapped: {0}")]
     Trap(String),
     #[error(
-        "the component asked for {what}, which was not granted\nhint: this cannot be granted yet; the component has to do without"
+        "something is denied inside of a granted directory, which cannot be held for this guest: it is a core module, or reads files \
+         by WASI 0.3\nhint: grant directories that do not contain what is denied with `--deny-read`"
     )]
-    Denied { what: String },
+    Holes,
     #[error(
         "the granted directory `{path}` cannot be opened: {error}\nhint: check the `--allow-read` or `--allow-write` that names it"
     )]
@@ -31,8 +38,10 @@ pub enum CallError {
     Code(#[from] CodeError),
     #[error("the host itself failed in this call; other calls are not affected. Please report this")]
     HostPanic,
-    #[error("too many calls are running; this one found no room\nhint: try again")]
-    Busy,
+    #[error(
+        "busy: {running} calls are running, as many as may, and others wait already\nhint: try again later, or allow more with `--max-concurrent-calls`"
+    )]
+    Busy { running: u32 },
     #[error("the call was stopped")]
     Stopped,
     #[error("{error}\n{stream}:\n{text}")]
@@ -44,6 +53,14 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Whether the guest used up what it may use: what it printed on the way explains nothing.
+    pub fn is_a_limit(&self) -> bool {
+        matches!(
+            self.cause(),
+            Self::Deadline(_) | Self::Cpu(_) | Self::Memory(_) | Self::Output(_) | Self::Handles(_) | Self::TooMany { .. }
+        )
+    }
+
     /// The error without what the guest printed.
     pub fn cause(&self) -> &Self {
         match self {

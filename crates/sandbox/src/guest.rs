@@ -1,33 +1,25 @@
 //! What a guest sees of the world, and what it has used up of it: the data of its store.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use policy::{Access, DirectoryGrant, Grants, Limits};
+use policy::Limits;
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
-use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_config::WasiConfigVariables;
-use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::capture::Capture;
+use crate::confinement::Confinement;
+use crate::denials::Denials;
 use crate::error::CallError;
-
-/// Open handles of all kinds that a guest may have at a time.
-const MAX_HANDLES: usize = 1_000;
+use crate::network::{Outgoing, Sockets};
 
 /// What the headers of one request may take.
 const MAX_HEADERS: usize = 16 << 10;
-
-/// What is shown of a host that a guest asked for.
-const SHOWN_HOST: usize = 100;
-
-/// What is kept of what a program prints to its stderr.
-const MAX_STDERR: usize = 1 << 20;
-
-/// The largest table that a guest may have.
-pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
 
 /// What an element of a table costs us.
 const TABLE_ELEMENT: usize = size_of::<usize>();
@@ -48,16 +40,20 @@ pub(crate) struct Watch {
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
     pub(crate) deadline: Instant,
+    /// What is left of the time that it may compute.
+    pub(crate) cpu: Duration,
 }
 
 impl Watch {
     /// The guest's time starts now. What it prints is for the log.
     fn new(limits: &Limits) -> Self {
+        let room = usize::try_from(limits.max_stdio.bytes()).unwrap_or(usize::MAX);
         Self {
             usage: Usage::new(limits),
-            stdout: Capture::default(),
-            stderr: Capture::default(),
+            stdout: Capture::with_room(room),
+            stderr: Capture::with_room(room),
             deadline: Instant::now() + limits.timeout.duration(),
+            cpu: limits.max_cpu.duration(),
         }
     }
 
@@ -66,18 +62,24 @@ impl Watch {
         let room = usize::try_from(limits.max_output.bytes()).unwrap_or(usize::MAX);
         Self {
             stdout: Capture::with_room(room),
-            stderr: Capture::with_room(room.min(MAX_STDERR)),
             ..Self::new(limits)
         }
+    }
+
+    /// Another call begins in the same instance.
+    fn renew(&mut self, limits: &Limits) {
+        self.stdout.take();
+        self.stderr.take();
+        self.usage.refused = false;
+        self.deadline = Instant::now() + limits.timeout.duration();
+        self.cpu = limits.max_cpu.duration();
     }
 }
 
 /// The data of a store, whatever kind of guest is in it.
 pub(crate) trait Watched: Send + 'static {
     fn watch(&self) -> &Watch;
-    fn usage(&mut self) -> &mut Usage;
-    /// What the guest asked for and did not get.
-    fn denied(&self) -> Option<&str>;
+    fn watch_mut(&mut self) -> &mut Watch;
 }
 
 /// The data of a component's store.
@@ -86,39 +88,62 @@ pub(crate) struct Guest {
     table: ResourceTable,
     http: WasiHttpCtx,
     pub(crate) config: WasiConfigVariables,
-    denials: Denials,
+    pub(crate) confinement: Arc<Confinement>,
+    /// Whether something is denied inside of a granted directory.
+    pub(crate) has_holes: bool,
+    pub(crate) sockets: Sockets,
+    outgoing: Outgoing,
+    pub(crate) denials: Denials,
     watch: Watch,
 }
 
 impl Guest {
     /// A guest that has only what is granted. Its time starts now.
-    pub(crate) fn new(limits: &Limits, grants: &Grants) -> Result<Self, CallError> {
-        let watch = Watch::new(limits);
-        let wasi = wasi(&watch, grants)?.build();
-        Ok(Self::with(wasi, watch))
+    pub(crate) fn new(confinement: &Arc<Confinement>) -> Result<Self, CallError> {
+        let watch = Watch::new(&confinement.limits);
+        let wasi = wasi(&watch, confinement)?;
+        Ok(Self::with(wasi, watch, confinement))
     }
 
     /// A component that is run as a program.
-    pub(crate) fn program(limits: &Limits, grants: &Grants, start: Start) -> Result<Self, CallError> {
-        let watch = Watch::of_program(limits);
-        let wasi = program_wasi(&watch, grants, start)?.build();
-        Ok(Self::with(wasi, watch))
+    pub(crate) fn program(confinement: &Arc<Confinement>, start: Start) -> Result<Self, CallError> {
+        let watch = Watch::of_program(&confinement.limits);
+        let wasi = program_wasi(&watch, confinement, start)?;
+        Ok(Self::with(wasi, watch, confinement))
     }
 
-    fn with(wasi: WasiCtx, watch: Watch) -> Self {
+    fn with(mut wasi: WasiCtxBuilder, watch: Watch, confinement: &Arc<Confinement>) -> Self {
+        let denials = Denials::default();
+        let sockets = Sockets::new(Arc::clone(confinement), denials.clone());
+        sockets.allow(&mut wasi);
         let mut table = ResourceTable::new();
-        table.set_max_capacity(MAX_HANDLES);
+        table.set_max_capacity(max_handles(&confinement.limits));
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(MAX_HEADERS);
         Self {
-            wasi,
+            wasi: wasi.build(),
             table,
             http,
-            config: WasiConfigVariables::new(),
-            denials: Denials::default(),
+            config: confinement.environment.iter().cloned().collect(),
+            has_holes: confinement.directories.have_holes(),
+            sockets,
+            outgoing: Outgoing::new(Arc::clone(confinement), denials.clone()),
+            denials,
+            confinement: Arc::clone(confinement),
             watch,
         }
     }
+
+    /// Another call begins in the same instance, with all the time and room that a call has.
+    pub(crate) fn renew(&mut self) {
+        self.watch.renew(&self.confinement.limits);
+        self.outgoing.renew();
+        self.denials.take();
+    }
+}
+
+fn max_handles(limits: &Limits) -> usize {
+    limits.max_handles.get() as usize
 }
 
 impl Watched for Guest {
@@ -126,12 +151,8 @@ impl Watched for Guest {
         &self.watch
     }
 
-    fn usage(&mut self) -> &mut Usage {
-        &mut self.watch.usage
-    }
-
-    fn denied(&self) -> Option<&str> {
-        self.denials.0.as_deref()
+    fn watch_mut(&mut self) -> &mut Watch {
+        &mut self.watch
     }
 }
 
@@ -142,10 +163,13 @@ pub(crate) struct ModuleGuest {
 }
 
 impl ModuleGuest {
-    pub(crate) fn program(limits: &Limits, grants: &Grants, start: Start) -> Result<Self, CallError> {
-        let watch = Watch::of_program(limits);
-        let mut wasi = program_wasi(&watch, grants, start)?.build_p1();
-        wasi.ctx().table.set_max_capacity(MAX_HANDLES);
+    pub(crate) fn program(confinement: &Confinement, start: Start) -> Result<Self, CallError> {
+        if confinement.directories.have_holes() {
+            return Err(CallError::Holes);
+        }
+        let watch = Watch::of_program(&confinement.limits);
+        let mut wasi = program_wasi(&watch, confinement, start)?.build_p1();
+        wasi.ctx().table.set_max_capacity(max_handles(&confinement.limits));
         Ok(Self { wasi, watch })
     }
 }
@@ -155,55 +179,22 @@ impl Watched for ModuleGuest {
         &self.watch
     }
 
-    fn usage(&mut self) -> &mut Usage {
-        &mut self.watch.usage
-    }
-
-    fn denied(&self) -> Option<&str> {
-        None
+    fn watch_mut(&mut self) -> &mut Watch {
+        &mut self.watch
     }
 }
 
-/// What every guest sees: its own streams, and the directories that are granted.
-fn wasi(watch: &Watch, grants: &Grants) -> Result<WasiCtxBuilder, CallError> {
+/// What every guest sees: its own streams, and the directories and variables that are granted.
+fn wasi(watch: &Watch, confinement: &Confinement) -> Result<WasiCtxBuilder, CallError> {
     let mut wasi = WasiCtx::builder();
     wasi.stdout(watch.stdout.clone()).stderr(watch.stderr.clone());
-    // WASI has no working directory, but libcs take relative paths to be below what is called `.`, or another relative name.
-    let working_directory = grants.directories.first().map(|grant| grant.directory.guest_path());
-    for (index, DirectoryGrant { directory, access }) in grants.directories.iter().enumerate() {
-        let perms = match access {
-            Access::Read => FsPerms::ReadOnly,
-            Access::Write => FsPerms::ReadWrite,
-        };
-        let guest = directory.guest_path();
-        if index == 0 {
-            wasi.initial_cwd(&guest).env("PWD", &guest);
-        }
-        let relative = working_directory.as_ref().and_then(|cwd| below(&guest, cwd));
-        for path in [guest.as_str()].into_iter().chain(relative) {
-            wasi.preopened_dir(&directory.host, path, perms)
-                .map_err(|error| CallError::Directory {
-                    path: directory.host.clone(),
-                    error: format!("{error:#}"),
-                })?;
-        }
-    }
+    confinement.directories.preopen(&mut wasi)?;
+    wasi.envs(&confinement.environment);
     Ok(wasi)
 }
 
-/// The path relative to the working directory, where it is below that: `.` for itself.
-fn below<'a>(path: &'a str, cwd: &str) -> Option<&'a str> {
-    if path == "." {
-        return None;
-    }
-    match path.strip_prefix(cwd)? {
-        "" => Some("."),
-        rest => rest.strip_prefix('/').filter(|rest| !rest.is_empty()),
-    }
-}
-
-fn program_wasi(watch: &Watch, grants: &Grants, start: Start) -> Result<WasiCtxBuilder, CallError> {
-    let mut wasi = wasi(watch, grants)?;
+fn program_wasi(watch: &Watch, confinement: &Confinement, start: Start) -> Result<WasiCtxBuilder, CallError> {
+    let mut wasi = wasi(watch, confinement)?;
     wasi.args(&start.argv)
         .envs(&start.env)
         .stdin(MemoryInputPipe::new(start.stdin));
@@ -222,33 +213,10 @@ impl WasiView for Guest {
 impl WasiHttpView for Guest {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         WasiHttpCtxView {
-            hooks: &mut self.denials,
+            hooks: &mut self.outgoing,
             table: &mut self.table,
             ctx: &mut self.http,
         }
-    }
-}
-
-/// Refuses every request, and remembers the last one, so that the error can say what it was.
-#[derive(Default)]
-struct Denials(Option<String>);
-
-type Sent = Box<dyn Future<Output = Result<(), wasmtime_wasi_http::Error>> + Send>;
-
-impl WasiHttpHooks for Denials {
-    fn send_request(
-        &mut self,
-        request: http::Request<WasiBody>,
-        _: Option<RequestOptions>,
-        _: Sent,
-    ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, Sent), wasmtime_wasi_http::Error>> + Send> {
-        let host = request
-            .uri()
-            .authority()
-            .map_or("an unnamed host", |authority| authority.as_str());
-        let host: String = host.chars().take(SHOWN_HOST).collect();
-        self.0 = Some(format!("the network: {host}"));
-        Box::new(async { Err(wasmtime_wasi_http::Error::HttpRequestDenied) })
     }
 }
 
@@ -256,6 +224,10 @@ impl WasiHttpHooks for Denials {
 #[derive(Debug)]
 pub(crate) struct Usage {
     limit: usize,
+    table_elements: usize,
+    instances: usize,
+    tables: usize,
+    memories: usize,
     used: usize,
     /// What the last growth added, until it is known to have worked.
     pending: usize,
@@ -267,6 +239,10 @@ impl Usage {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             limit: usize::try_from(limits.max_memory.bytes()).unwrap_or(usize::MAX),
+            table_elements: limits.max_table_elements as usize,
+            instances: limits.max_instances.get() as usize,
+            tables: limits.max_tables.get() as usize,
+            memories: limits.max_memories.get() as usize,
             used: 0,
             pending: 0,
             refused: false,
@@ -304,7 +280,7 @@ impl ResourceLimiter for Usage {
 
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         self.pending = 0;
-        if desired > MAX_TABLE_ELEMENTS {
+        if desired > self.table_elements {
             self.refused = true;
             return Ok(false);
         }
@@ -315,6 +291,18 @@ impl ResourceLimiter for Usage {
     fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
         self.take_back();
         Ok(())
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn tables(&self) -> usize {
+        self.tables
+    }
+
+    fn memories(&self) -> usize {
+        self.memories
     }
 }
 

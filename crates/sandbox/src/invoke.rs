@@ -1,17 +1,21 @@
 //! One call: a fresh store and instance, the call itself, and what became of it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use component2json::{Argument, Returned};
-use policy::{Grants, Limits};
-use wasmtime::component::Val;
+use policy::{Limits, Secrets};
+use wasmtime::component::{Instance, ResourceTableError, Val};
 use wasmtime::{Engine, Store, Trap, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
 use crate::capture::Captured;
 use crate::code::{Executable, Main, Program};
+use crate::confinement::{Confinement, Sharing};
+use crate::denials::Denied;
 use crate::error::CallError;
 use crate::guest::{Guest, ModuleGuest, Start, Watch, Watched};
+use crate::ticker::TICK;
 
 /// What is shown of what a failed guest printed.
 const SHOWN_OUTPUT: usize = 1_000;
@@ -22,21 +26,82 @@ const VAL_SIZE: usize = size_of::<Val>();
 /// The shortest JSON for an element of a list, with its comma.
 const SHORTEST_ELEMENT: usize = 2;
 
+/// How a call ended, and what it was refused meanwhile.
+#[derive(Debug)]
+pub struct Finished<T> {
+    pub result: Result<T, CallError>,
+    /// Whatever the guest made of it.
+    pub denied: Vec<Denied>,
+}
+
+impl<T> From<CallError> for Finished<T> {
+    fn from(error: CallError) -> Self {
+        Self {
+            result: Err(error),
+            denied: Vec::new(),
+        }
+    }
+}
+
+/// An instance that waits for the next call.
+pub(crate) struct Resident {
+    store: Store<Guest>,
+    instance: Instance,
+}
+
+impl std::fmt::Debug for Resident {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Resident").finish_non_exhaustive()
+    }
+}
+
 /// Calls a function of a component.
 pub(crate) async fn invoke(
     program: &Program,
     function: usize,
     arguments: Vec<Argument>,
-    limits: &Limits,
-    grants: &Grants,
-) -> Result<Option<Returned>, CallError> {
-    let mut store = store(program.engine(), Guest::new(limits, grants)?);
+    confinement: &Arc<Confinement>,
+) -> Finished<Option<Returned>> {
+    if program.reads_files_anew() && confinement.directories.have_holes() {
+        return CallError::Holes.into();
+    }
+    let resident = match confinement.sharing {
+        Sharing::Fresh => None,
+        Sharing::Shared => confinement.take_resident(),
+    };
+    let (mut store, known) = match resident {
+        Some(Resident { mut store, instance }) => {
+            store.data_mut().renew();
+            (store, Some(instance))
+        }
+        None => match Guest::new(confinement) {
+            Ok(guest) => (store(program.engine(), guest), None),
+            Err(error) => return error.into(),
+        },
+    };
+    let limits = &confinement.limits;
     let result = within_limits(&mut store, limits, async |store| {
-        call(program, store, function, arguments, limits).await
+        let instance = match known {
+            Some(instance) => instance,
+            None => program.instance.instantiate_async(&mut *store).await?,
+        };
+        let returned = call(program, store, instance, function, arguments, limits).await?;
+        Ok((instance, returned))
     })
     .await;
-    log_output(store.data().watch());
-    result.map_err(|error| with_stderr(error, store.data().watch()))
+    let watch = store.data().watch();
+    log_output(watch, &confinement.secrets);
+    let denied = store.data().denials.take();
+    let result = match result {
+        Ok((instance, returned)) => {
+            if confinement.sharing == Sharing::Shared {
+                confinement.put_resident(Resident { store, instance });
+            }
+            Ok(returned)
+        }
+        Err(error) => Err(with_stderr(error, watch, &confinement.secrets)),
+    };
+    Finished { result, denied }
 }
 
 /// How a program ended, and what it printed.
@@ -48,10 +113,17 @@ pub struct Exited {
 }
 
 /// Runs a program from its start to its end.
-pub(crate) async fn execute(executable: &Executable, start: Start, limits: &Limits, grants: &Grants) -> Result<Exited, CallError> {
-    match &executable.0 {
+pub(crate) async fn execute(executable: &Executable, start: Start, confinement: &Arc<Confinement>) -> Finished<Exited> {
+    let limits = &confinement.limits;
+    match &executable.main {
         Main::Component { instance, run, .. } => {
-            let mut store = store(instance.engine(), Guest::program(limits, grants, start)?);
+            if executable.reads_files_anew && confinement.directories.have_holes() {
+                return CallError::Holes.into();
+            }
+            let mut store = match Guest::program(confinement, start) {
+                Ok(guest) => store(instance.engine(), guest),
+                Err(error) => return error.into(),
+            };
             let result = within_limits(&mut store, limits, async |store| {
                 let instance = instance.instantiate_async(&mut *store).await?;
                 let run = instance.get_typed_func::<(), (Result<(), ()>,)>(&mut *store, run)?;
@@ -59,18 +131,26 @@ pub(crate) async fn execute(executable: &Executable, start: Start, limits: &Limi
                 exit_code(ended.map(|(result,)| i32::from(result.is_err())))
             })
             .await;
-            exited(result, store.data().watch())
+            Finished {
+                result: exited(result, store.data().watch(), &confinement.secrets),
+                denied: store.data().denials.take(),
+            }
         }
         Main::Module(instance) => {
-            let guest = ModuleGuest::program(limits, grants, start)?;
-            let mut store = store(instance.module().engine(), guest);
+            let mut store = match ModuleGuest::program(confinement, start) {
+                Ok(guest) => store(instance.module().engine(), guest),
+                Err(error) => return error.into(),
+            };
             let result = within_limits(&mut store, limits, async |store| {
                 let instance = instance.instantiate_async(&mut *store).await?;
                 let start = instance.get_typed_func::<(), ()>(&mut *store, "_start")?;
                 exit_code(start.call_async(&mut *store, ()).await.map(|()| 0))
             })
             .await;
-            exited(result, store.data().watch())
+            Finished {
+                result: exited(result, store.data().watch(), &confinement.secrets),
+                denied: Vec::new(),
+            }
         }
     }
 }
@@ -83,9 +163,9 @@ fn exit_code(ended: wasmtime::Result<i32>) -> wasmtime::Result<i32> {
     })
 }
 
-fn exited(result: Result<i32, CallError>, watch: &Watch) -> Result<Exited, CallError> {
+fn exited(result: Result<i32, CallError>, watch: &Watch, secrets: &Secrets) -> Result<Exited, CallError> {
     Ok(Exited {
-        exit_code: result.map_err(|error| with_output(error, watch))?,
+        exit_code: result.map_err(|error| with_output(error, watch, secrets))?,
         stdout: watch.stdout.take(),
         stderr: watch.stderr.take(),
     })
@@ -103,9 +183,10 @@ async fn within_limits<T: Watched, R>(
     }
 }
 
-fn log_output(watch: &Watch) {
+fn log_output(watch: &Watch, secrets: &Secrets) {
     for (name, text) in [("stdout", watch.stdout.text()), ("stderr", watch.stderr.text())] {
         if let Some(text) = text {
+            let text = secrets.redact(&text);
             tracing::info!(target: "guest", stream = name, text = text.escape_debug().to_string());
         }
     }
@@ -113,11 +194,17 @@ fn log_output(watch: &Watch) {
 
 fn store<T: Watched>(engine: &Engine, guest: T) -> Store<T> {
     let mut store = Store::new(engine, guest);
-    store.limiter(|guest| guest.usage());
+    store.limiter(|guest| &mut guest.watch_mut().usage);
     store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|context| {
-        if Instant::now() >= context.data().watch().deadline {
+    store.epoch_deadline_callback(|mut context| {
+        let watch = context.data_mut().watch_mut();
+        if Instant::now() >= watch.deadline {
             return Err(OutOfTime.into());
+        }
+        // A guest that waits is not interrupted, so every interruption is a tick in which it computed.
+        match watch.cpu.checked_sub(TICK) {
+            Some(left) => watch.cpu = left,
+            None => return Err(OutOfCpu.into()),
         }
         // A plain yield may be polled again at once; tokio's own goes to the end of the queue.
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
@@ -128,6 +215,7 @@ fn store<T: Watched>(engine: &Engine, guest: T) -> Store<T> {
 async fn call(
     program: &Program,
     store: &mut Store<Guest>,
+    instance: Instance,
     function: usize,
     arguments: Vec<Argument>,
     limits: &Limits,
@@ -136,7 +224,6 @@ async fn call(
         .functions
         .get(function)
         .ok_or_else(|| wasmtime::format_err!("no such function"))?;
-    let instance = program.instance.instantiate_async(&mut *store).await?;
     let func = instance
         .get_func(&mut *store, callable.index)
         .ok_or_else(|| wasmtime::format_err!("no such function"))?;
@@ -163,16 +250,28 @@ async fn call(
 #[error("out of time")]
 struct OutOfTime;
 
+#[derive(Debug, thiserror::Error)]
+#[error("out of computing time")]
+struct OutOfCpu;
+
 /// Why the guest stopped, in words for a person. Limits come first: what they do to a guest looks like many other things.
 fn explain(error: &wasmtime::Error, guest: &impl Watched, limits: &Limits) -> CallError {
     if error.is::<OutOfTime>() {
         return CallError::Deadline(limits.timeout);
     }
+    if error.is::<OutOfCpu>() {
+        return CallError::Cpu(limits.max_cpu);
+    }
+    if matches!(error.downcast_ref::<ResourceTableError>(), Some(ResourceTableError::Full)) {
+        return CallError::Handles(limits.max_handles.get());
+    }
     if guest.watch().usage.refused {
         return CallError::Memory(limits.max_memory);
     }
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
-        return CallError::Busy;
+        return CallError::Busy {
+            running: limits.max_concurrent_calls.get(),
+        };
     }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
         return CallError::Exit(exit.0);
@@ -184,8 +283,8 @@ fn explain(error: &wasmtime::Error, guest: &impl Watched, limits: &Limits) -> Ca
     {
         return CallError::Output(limits.max_output);
     }
-    if let Some(what) = guest.denied() {
-        return CallError::Denied { what: what.to_owned() };
+    if let Some(count) = error.chain().find_map(|cause| too_many(&cause.to_string())) {
+        return count;
     }
     match error.downcast_ref::<Trap>() {
         Some(trap) => CallError::Trap(trap.to_string()),
@@ -193,21 +292,31 @@ fn explain(error: &wasmtime::Error, guest: &impl Watched, limits: &Limits) -> Ca
     }
 }
 
+/// A component with more parts than it may have. wasmtime tells this in words only.
+fn too_many(error: &str) -> Option<CallError> {
+    let parts = [
+        ("instance count too high", "instances", "max_instances"),
+        ("table count too high", "tables", "max_tables"),
+        ("memory count too high", "memories", "max_memories"),
+    ];
+    let (_, what, limit) = parts.into_iter().find(|(words, ..)| error.contains(words))?;
+    Some(CallError::TooMany { what, limit })
+}
+
 /// A guest that fails often says why on its stderr.
-fn with_stderr(error: CallError, watch: &Watch) -> CallError {
-    let tells_enough = matches!(error, CallError::Deadline(_) | CallError::Memory(_) | CallError::Output(_));
-    let text = watch.stderr.text().filter(|_| !tells_enough);
-    shown(error, "stderr of the component", text)
+fn with_stderr(error: CallError, watch: &Watch, secrets: &Secrets) -> CallError {
+    let text = watch.stderr.text().filter(|_| !error.is_a_limit());
+    shown(error, "stderr of the component", text, secrets)
 }
 
 /// A program that does not come to its end may have said something before: a question that it waits for an answer to, for example.
-fn with_output(error: CallError, watch: &Watch) -> CallError {
-    let error = shown(error, "stdout of the program", watch.stdout.text());
-    shown(error, "stderr of the program", watch.stderr.text())
+fn with_output(error: CallError, watch: &Watch, secrets: &Secrets) -> CallError {
+    let error = shown(error, "stdout of the program", watch.stdout.text(), secrets);
+    shown(error, "stderr of the program", watch.stderr.text(), secrets)
 }
 
-fn shown(error: CallError, stream: &'static str, text: Option<String>) -> CallError {
-    match text.and_then(|text| component2json::clean_text(&text)) {
+fn shown(error: CallError, stream: &'static str, text: Option<String>, secrets: &Secrets) -> CallError {
+    match text.and_then(|text| component2json::clean_text(&secrets.redact(&text))) {
         Some(text) => CallError::WithOutput {
             error: Box::new(error),
             stream,

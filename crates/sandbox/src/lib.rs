@@ -1,42 +1,51 @@
 //! One guest invocation: engine, linker, WASI, limits.
 //!
-//! The only crate that creates a `Store`, and the only one in which guest code runs. Every call gets a fresh instance with
-//! nothing but what is granted: no file, host, variable or argument, and no share of our stdout; its time, memory and output are bounded. Whatever the
-//! guest does ends as a value or a [`CallError`], and never touches the next call.
+//! The only crate that creates a `Store`, and the only one in which guest code runs. A component runs within a [`Confinement`]: it has
+//! the files, hosts and variables that are granted, no share of our stdout, and so much time, memory and output. Whatever the guest does
+//! ends as a value or a [`CallError`], and never touches the next call.
 //!
 //! It knows no JSON, no MCP, and nothing of where a component came from.
 
 mod bytes;
 mod capture;
 mod code;
+mod confinement;
+mod denials;
+mod directories;
 mod engine;
 mod error;
+mod files;
+mod gate;
 mod guest;
 mod http;
 mod imports;
 mod invoke;
+mod network;
 mod ticker;
 
 pub use capture::Captured;
 pub use code::{CodeError, CodeKey, CodeKind, Compiled, Executable, Program};
+pub use confinement::{Confinement, Sharing};
+pub use denials::Denied;
 pub use error::CallError;
 pub use guest::Start;
 pub use imports::{unknown_imports, unknown_module_imports};
-pub use invoke::Exited;
+pub use invoke::{Exited, Finished};
+pub use network::{Network, Resolver};
 
 use std::sync::{Arc, OnceLock};
 
 use component2json::{Argument, Returned};
-use policy::{Grants, Limits};
-use tokio::sync::Semaphore;
+use policy::Limits;
 
 use crate::engine::Runtime;
+use crate::gate::Gate;
 
 /// Where guests run. One for the whole process.
 #[derive(Debug)]
 pub struct Sandbox {
     limits: Limits,
-    permits: Arc<Semaphore>,
+    gate: Gate,
     /// Most components: without component-model concurrency a call is cheaper and there is less that can go wrong.
     plain: OnceLock<Result<Runtime, CodeError>>,
     /// `async func`, streams, WASI 0.3.
@@ -48,7 +57,7 @@ impl Sandbox {
     /// Nothing heavy happens here: engines start when the first component needs one.
     pub fn new(limits: Limits) -> std::io::Result<Self> {
         Ok(Self {
-            permits: Arc::new(Semaphore::new(engine::concurrent_calls(&limits) as usize)),
+            gate: Gate::new(engine::concurrent_calls(&limits), &limits),
             limits,
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
@@ -67,7 +76,7 @@ impl Sandbox {
             .map_err(Clone::clone)
     }
 
-    /// Calls a function of a program in a fresh instance. Dropping the future stops the guest.
+    /// Calls a function of a program within its walls. Dropping the future stops the guest.
     ///
     /// `function` is the index of the function among the exports that the program was linked with.
     pub async fn call(
@@ -75,22 +84,27 @@ impl Sandbox {
         program: &Arc<Program>,
         function: usize,
         arguments: Vec<Argument>,
-        grants: &Arc<Grants>,
-    ) -> Result<Option<Returned>, CallError> {
-        let (program, limits, grants) = (Arc::clone(program), self.limits.clone(), Arc::clone(grants));
+        confinement: &Arc<Confinement>,
+    ) -> Finished<Option<Returned>> {
+        let (program, walls) = (Arc::clone(program), Arc::clone(confinement));
         let concurrency = program.concurrency();
-        self.guest(concurrency, async move {
-            invoke::invoke(&program, function, arguments, &limits, &grants).await
+        self.guest(concurrency, confinement, async move {
+            invoke::invoke(&program, function, arguments, &walls).await
         })
         .await
     }
 
     /// Runs a program in a fresh instance, from its start to its end. Dropping the future stops it.
-    pub async fn run(&self, executable: &Arc<Executable>, start: Start, grants: &Arc<Grants>) -> Result<Exited, CallError> {
-        self.run_within(executable, start, grants, self.limits.clone()).await
+    pub async fn run(&self, executable: &Arc<Executable>, start: Start, confinement: &Arc<Confinement>) -> Finished<Exited> {
+        let (executable, walls) = (Arc::clone(executable), Arc::clone(confinement));
+        let concurrency = executable.concurrency();
+        self.guest(concurrency, confinement, async move {
+            invoke::execute(&executable, start, &walls).await
+        })
+        .await
     }
 
-    /// Runs a program with limits of its own, and waits for its end. For threads that may block.
+    /// Runs a program that is granted nothing, and waits for its end. For threads that may block.
     pub fn run_blocking(self: &Arc<Self>, executable: &Arc<Executable>, start: Start, limits: Limits) -> Result<Exited, CallError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let (sandbox, executable) = (Arc::clone(self), Arc::clone(executable));
@@ -98,44 +112,35 @@ impl Sandbox {
             return Err(CallError::Stopped);
         };
         runtime.spawn(async move {
-            let result = sandbox.run_within(&executable, start, &Arc::default(), limits).await;
+            let confinement = Arc::new(Confinement::bare(limits));
+            let finished = sandbox.run(&executable, start, &confinement).await;
             // Who asked may be gone.
-            let _ = sender.send(result);
+            let _ = sender.send(finished.result);
         });
         receiver.recv().unwrap_or(Err(CallError::HostPanic))
     }
 
-    async fn run_within(
-        &self,
-        executable: &Arc<Executable>,
-        start: Start,
-        grants: &Arc<Grants>,
-        limits: Limits,
-    ) -> Result<Exited, CallError> {
-        let (executable, grants) = (Arc::clone(executable), Arc::clone(grants));
-        let concurrency = executable.concurrency();
-        self.guest(concurrency, async move {
-            invoke::execute(&executable, start, &limits, &grants).await
-        })
-        .await
-    }
-
-    /// Lets a guest run on its own threads when there is room for one more.
+    /// Lets a guest run on its own threads when there is room for one more: first among its own calls, then among all.
     async fn guest<T: Send + 'static>(
         &self,
         concurrency: bool,
-        work: impl Future<Output = Result<T, CallError>> + Send + 'static,
-    ) -> Result<T, CallError> {
-        // The semaphore is never closed, so there is always a permit to wait for.
-        let permit = Arc::clone(&self.permits)
-            .acquire_owned()
-            .await
-            .map_err(|_| CallError::Stopped)?;
-        let ticking = self.runtime(concurrency)?.ticker.start();
+        confinement: &Confinement,
+        work: impl Future<Output = Finished<T>> + Send + 'static,
+    ) -> Finished<T> {
+        let enter = async {
+            let own = confinement.gate.enter(&confinement.limits).await?;
+            let common = self.gate.enter(&confinement.limits).await?;
+            let ticking = self.runtime(concurrency)?.ticker.start();
+            Ok::<_, CallError>((own, common, ticking))
+        };
+        let entered = match enter.await {
+            Ok(entered) => entered,
+            Err(error) => return error.into(),
+        };
         let task = self.guests.spawn(async move {
-            let result = work.await;
-            drop((permit, ticking));
-            result
+            let finished = work.await;
+            drop(entered);
+            finished
         });
         task.await
     }
@@ -157,17 +162,17 @@ impl GuestThreads {
     /// Runs a call as a task of its own: a panic in it is one failed call, and dropping the future aborts it.
     fn spawn<T: Send + 'static>(
         &self,
-        call: impl Future<Output = Result<T, CallError>> + Send + 'static,
-    ) -> impl Future<Output = Result<T, CallError>> {
+        call: impl Future<Output = Finished<T>> + Send + 'static,
+    ) -> impl Future<Output = Finished<T>> {
         let task = self.0.as_ref().map(|runtime| AbortOnDrop(runtime.spawn(call)));
         async move {
             let Some(mut task) = task else {
-                return Err(CallError::Stopped);
+                return CallError::Stopped.into();
             };
             match (&mut task.0).await {
-                Ok(result) => result,
-                Err(error) if error.is_panic() => Err(CallError::HostPanic),
-                Err(_) => Err(CallError::Stopped),
+                Ok(finished) => finished,
+                Err(error) if error.is_panic() => CallError::HostPanic.into(),
+                Err(_) => CallError::Stopped.into(),
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use wasmtime::Engine;
 
 /// How often a running guest is made to look at its deadline and let others run.
-const TICK: Duration = Duration::from_millis(10);
+pub(crate) const TICK: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(crate) struct Ticker {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use component2json::{Argument, Exports, Returned};
 use policy::{ByteSize, Limits};
-use sandbox::{CallError, CodeKind, Program, Sandbox};
+use sandbox::{CallError, CodeKind, Confinement, Program, Sandbox};
 use wasmtime::component::Val;
 
 fn load(sandbox: &Sandbox, text: &str) -> (Arc<Program>, Exports) {
@@ -27,7 +27,8 @@ async fn call(sandbox: &Sandbox, program: &Arc<Program>, exports: &Exports, name
         .iter()
         .position(|function| function.export.function == name)
         .unwrap();
-    sandbox.call(program, function, vec![], &Arc::default()).await
+    let confinement = Arc::new(Confinement::bare(sandbox.limits().clone()));
+    sandbox.call(program, function, vec![], &confinement).await.result
 }
 
 /// A component of one module, whose functions take nothing and return a number.
@@ -143,8 +144,14 @@ async fn bytes_take_the_typed_road_and_any_other() {
         .unwrap();
     let payload: Vec<u8> = (0..1 << 20).map(|n| n as u8).collect();
     let typed = sandbox
-        .call(&program, echo, vec![Argument::Bytes(payload.clone())], &Arc::default())
+        .call(
+            &program,
+            echo,
+            vec![Argument::Bytes(payload.clone())],
+            &Arc::new(Confinement::bare(Limits::default())),
+        )
         .await
+        .result
         .unwrap();
     assert_eq!(typed, Some(Returned::Bytes(payload)));
 }

@@ -13,12 +13,12 @@ use base64::prelude::BASE64_STANDARD;
 use catalog::{Catalog, Item, Parameters, Payloads, plain, plain_json, plain_line, steers};
 use clap::{Args, CommandFactory};
 use command2json::add_argument;
-use component2json::{Function, Kind, argument_from_text};
-use lifecycle::{CallOutcome, ExecuteError, LifecycleManager, Plan, Tool};
+use component2json::{Function, Kind, argument_from_text, refuse_duplicate_keys};
+use lifecycle::{CallOutcome, Caller, ExecuteError, LifecycleManager, Plan, Tool};
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::words::regroup;
-use crate::options::{ComponentName, GrantOptions, LimitOptions, LoadOptions};
+use crate::options::{AuditOptions, ComponentName, GrantOptions, LimitOptions, LoadOptions, Running};
 use crate::remote::{Named, RemoteOptions};
 use crate::{Cli, output};
 
@@ -49,6 +49,8 @@ pub(crate) struct Call {
     grants: GrantOptions,
     #[command(flatten)]
     limits: LimitOptions,
+    #[command(flatten)]
+    audit: AuditOptions,
 }
 
 impl Call {
@@ -60,9 +62,8 @@ impl Call {
     }
 
     fn call_component(&self, component: &ComponentName) -> anyhow::Result<ExitCode> {
-        let manager = self
-            .load
-            .load(std::slice::from_ref(component), self.limits.limits(), self.grants.grants()?)?;
+        let running = Running::new(&self.grants, &self.limits, &self.audit)?;
+        let manager = self.load.load(std::slice::from_ref(component), running)?;
         let Some(name) = &self.tool else {
             let catalog = described(&manager.tools());
             return print_tools(catalog.document().tools().map(|(item, _)| item));
@@ -78,13 +79,19 @@ impl Call {
         }
         let arguments = self.arguments(tool.plan(), &parameters)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        match runtime.block_on(manager.execute_component_call(&tool, &arguments)) {
+        let caller = Caller {
+            name: "host call".to_owned(),
+        };
+        match runtime.block_on(manager.execute_component_call(&tool, &arguments, &caller)) {
             Ok(outcome) => {
                 match tool.plan() {
                     _ if self.json => print_json(&outcome)?,
                     Some(Plan::Function(function)) => print_result(&outcome, function)?,
                     Some(Plan::Command(_)) => print_streams(&outcome)?,
                     None => {}
+                }
+                for note in &outcome.notes {
+                    output::note(note);
                 }
                 Ok(ExitCode::from(u8::from(outcome.is_error)))
             }
@@ -286,6 +293,7 @@ fn quoted(word: &str) -> String {
 }
 
 fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
+    refuse_duplicate_keys(text.as_bytes()).context("`--args` cannot be used")?;
     match serde_json::from_str(text).context("`--args` is not JSON")? {
         Value::Object(object) => Ok(object),
         _ => bail!("`--args` must be a JSON object, as in `{{\"a\": 2}}`"),

@@ -7,6 +7,7 @@
 //! cache/                   what was found out about any file, and compiled code; sealed, and deleted freely
 //! downloads/               the beginnings of downloads that broke off
 //! running/                 which files running servers need; each locked as long as its server lives
+//! secrets.toml             the values of secrets
 //! key, lock                of the seals; held while the index is changed
 //! ```
 //!
@@ -19,6 +20,7 @@ mod index;
 mod lease;
 mod private;
 mod seal;
+mod secrets;
 mod sweep;
 
 use std::fs::{self, File};
@@ -61,6 +63,10 @@ pub enum StoreError {
     IndexMissing { path: PathBuf },
     #[error("`{path}` cannot be read: {problem}\nhint: put back a copy of it, or delete it and add the components again")]
     Index { path: PathBuf, problem: String },
+    #[error("the secrets in `{path}` can be read by others\nhint: `chmod 600 {path}`, and change the secrets where they are used")]
+    SecretsExposed { path: PathBuf },
+    #[error("`{path}` is not as host wrote it\nhint: put back a copy of it, or delete it and set the secrets again")]
+    Secrets { path: PathBuf },
     #[error("there is no component `{id}`{}", known(known_ids))]
     Unknown { id: ComponentId, known_ids: Vec<ComponentId> },
     #[error("there is no place to keep components\nhint: set HOST_HOME to a directory of your own")]

@@ -1,6 +1,9 @@
 use std::path::Path;
 
-use lifecycle::{ComponentReport, Config, GrantReport, LimitsReport, LoadOutcome, RESERVED_NAMES, Status, UnloadOutcome};
+use lifecycle::{
+    ComponentReport, Config, GrantReport, LimitsReport, LoadOutcome, MissingReport, RESERVED_NAMES, RuleReport, RuleSource, Status,
+    UnloadOutcome,
+};
 use rmcp::model::ErrorCode;
 use serde_json::Map;
 
@@ -148,11 +151,25 @@ fn answers_are_what_the_schemas_promise() {
         digest: ready.digest.clone(),
         grants: vec![grant.clone()],
         server_grants: vec![],
+        rules: vec![RuleReport {
+            rule: "--allow-net=https://api.example.com".to_owned(),
+            from: RuleSource::Grant,
+        }],
+        not_granted: vec![MissingReport {
+            what: "files".to_owned(),
+            option: "--allow-read=DIR".to_owned(),
+        }],
         limits: LimitsReport {
             timeout_ms: 30_000,
+            max_cpu_ms: 30_000,
             max_memory_bytes: 1 << 29,
             max_output_bytes: 1 << 23,
+            max_stdio_bytes: 1 << 20,
+            max_received_bytes: 1 << 26,
+            connect_timeout_ms: 10_000,
+            max_handles: 1_000,
             max_concurrent_calls: 64,
+            max_waiting_calls: 256,
         },
     };
     let load = |outcome| LoadReport {

@@ -1,0 +1,245 @@
+//! What a component may use, put together from everybody who has a say in it, and who that was.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use policy::{Denial, Grants, LimitSettings, Limits, Permission, Rule, Secrets};
+use sandbox::{Confinement, Sharing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{ComponentConfig, Rules};
+use crate::id::ComponentId;
+use crate::loaded::{Loaded, Origin};
+use crate::manager::LifecycleManager;
+use crate::report::RuleReport;
+
+/// Where a rule comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuleSource {
+    /// `host grant`, or `host add`: for the bytes that were there then.
+    Grant,
+    /// `[components.ID]` of `host.toml`.
+    Component,
+    /// `[defaults]` of `host.toml`.
+    Defaults,
+    /// The command line of this process, or the policy file that it names.
+    CommandLine,
+}
+
+impl std::fmt::Display for RuleSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Grant => "host grant",
+            Self::Component => "host.toml, this component",
+            Self::Defaults => "host.toml, [defaults]",
+            Self::CommandLine => "command line",
+        })
+    }
+}
+
+/// Whether the calls of a component share what it remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InstanceMode {
+    /// Every call has an instance of its own.
+    #[default]
+    Fresh,
+    /// One instance takes all calls, one after the other; after a failure a new one does.
+    Shared,
+}
+
+/// Everything that is said of one component.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Policy {
+    /// Who comes first is heard first: a path inside keeps the directory that it has there.
+    pub(crate) layers: Vec<(RuleSource, Grants)>,
+    pub(crate) limits: Limits,
+    pub(crate) instance: InstanceMode,
+}
+
+impl Policy {
+    /// All layers together.
+    pub(crate) fn grants(&self) -> Grants {
+        let mut layers = self.layers.iter().map(|(_, grants)| grants);
+        let first = layers.next().cloned().unwrap_or_default();
+        layers.fold(first, |all, layer| all.and(layer))
+    }
+
+    /// Every rule, with who said it.
+    pub(crate) fn rules(&self) -> Vec<RuleReport> {
+        let of_layer = |(source, grants): &(RuleSource, Grants)| {
+            let source = *source;
+            grants.rules().into_iter().map(move |rule| RuleReport::new(&rule, source))
+        };
+        self.layers.iter().flat_map(of_layer).collect()
+    }
+}
+
+impl LifecycleManager {
+    /// Everything that is said of a component.
+    pub(crate) fn policy(&self, origin: &Origin) -> Policy {
+        let file = self.file();
+        let nothing = ComponentConfig::default();
+        let own = file.components.get(&origin.id()).unwrap_or(&nothing);
+        let granted = match origin {
+            Origin::Added(entry) => entry.grants.clone(),
+            Origin::File(_) => Grants::default(),
+        };
+        let layers = [
+            (RuleSource::Grant, granted),
+            (RuleSource::Component, own.rules().grants(file.folder())),
+            (RuleSource::Defaults, file.defaults.rules().grants(file.folder())),
+            (RuleSource::CommandLine, Grants::clone(&self.config.grants)),
+        ];
+        Policy {
+            layers: layers.into_iter().filter(|(_, grants)| !grants.is_empty()).collect(),
+            limits: self.limits_of(&own.limits),
+            instance: own.instance.or(file.defaults.instance).unwrap_or_default(),
+        }
+    }
+
+    /// The command line comes before what is said of a component, and that before what is said of all.
+    fn limits_of(&self, own: &LimitSettings) -> Limits {
+        let all = self.file().defaults.limits.over(&Limits::default());
+        self.config.limits.over(&own.over(&all))
+    }
+
+    /// The walls around a component: those that it has already, if nothing about them has changed.
+    pub(crate) fn confinement(&self, id: &ComponentId, origin: &Origin, old: Option<&Arc<Loaded>>) -> Arc<Confinement> {
+        let policy = self.policy(origin);
+        let grants = policy.grants();
+        let secrets = self.secrets_for(id, &grants);
+        let sharing = match policy.instance {
+            InstanceMode::Fresh => Sharing::Fresh,
+            InstanceMode::Shared => Sharing::Shared,
+        };
+        let is_same = |old: &&Arc<Confinement>| {
+            *old.grants() == grants && *old.limits() == policy.limits && *old.secrets() == secrets && old.sharing() == sharing
+        };
+        match old.map(|old| &old.confinement).filter(is_same) {
+            Some(old) => Arc::clone(old),
+            None => Arc::new(Confinement::new(
+                grants,
+                policy.limits,
+                secrets,
+                sharing,
+                Arc::clone(&self.network),
+            )),
+        }
+    }
+
+    fn secrets_for(&self, id: &ComponentId, grants: &Grants) -> Secrets {
+        if grants.secrets.is_empty() && !grants.all {
+            return Secrets::default();
+        }
+        let granted = |name: &_| grants.all || grants.secrets.contains(name);
+        let secrets = self.store().and_then(|store| store.granted_secrets(id, granted));
+        let secrets = secrets.unwrap_or_else(|error| {
+            tracing::error!("{error}");
+            Secrets::default()
+        });
+        for name in &grants.secrets {
+            if !secrets.iter().any(|(known, _)| known == name) {
+                tracing::warn!(
+                    "the secret `{name}` is granted to `{id}`, and has no value: `host secret set {id} {name}` gives it one"
+                );
+            }
+        }
+        secrets
+    }
+}
+
+impl Rules<'_> {
+    /// What these rules grant. Directories are below the folder of the file that names them.
+    pub(crate) fn grants(&self, folder: &Path) -> Grants {
+        let real = |path: &Path| {
+            let path = folder.join(path);
+            path.canonicalize().unwrap_or(path)
+        };
+        let mut grants = Grants::default();
+        for permission in self.allow {
+            let permission = match permission.clone() {
+                Permission::Read(directory) => Permission::Read(directory.clone().with_host(real(&directory.host))),
+                Permission::Write(directory) => Permission::Write(directory.clone().with_host(real(&directory.host))),
+                other => other,
+            };
+            if let Err(error) = grants.allow(permission) {
+                tracing::error!("{error}");
+            }
+        }
+        for denial in self.deny {
+            grants.deny(match denial {
+                Denial::Read(path) => Denial::Read(real(path)),
+                Denial::Net(rule) => Denial::Net(rule.clone()),
+            });
+        }
+        for (name, value) in self.env {
+            let variable = policy::Variable {
+                name: name.clone(),
+                value: Some(value.clone()),
+            };
+            // Only directories contradict each other.
+            let _ = grants.allow(Permission::Env(variable));
+        }
+        for name in self.secrets {
+            let _ = grants.allow(Permission::Secret(name.clone()));
+        }
+        grants
+    }
+}
+
+/// What a component imports and was not granted, in words, with the option that would grant it.
+pub(crate) fn not_granted(imports: &[String], grants: &Grants) -> Vec<(String, &'static str)> {
+    if grants.all {
+        return Vec::new();
+    }
+    let has = |prefixes: &[&str]| {
+        imports
+            .iter()
+            .any(|import| prefixes.iter().any(|prefix| import.starts_with(prefix)))
+    };
+    let wants = [
+        (
+            has(&["wasi:filesystem/", "wasi_snapshot_preview1.path_"]) && grants.directories.is_empty(),
+            "files",
+            "--allow-read=DIR",
+        ),
+        (
+            has(&["wasi:http/outgoing-handler", "wasi:http/client"]) && grants.network.is_empty(),
+            "HTTP requests",
+            "--allow-net=HOST",
+        ),
+        (
+            has(&["wasi:sockets/tcp", "wasi:sockets/udp", "wasi:sockets/types"]) && grants.network.is_empty(),
+            "sockets",
+            "--allow-net=HOST:PORT",
+        ),
+        (
+            has(&["wasi:cli/environment", "wasi_snapshot_preview1.environ_get"])
+                && grants.environment.is_empty()
+                && grants.secrets.is_empty(),
+            "environment variables",
+            "--allow-env=NAME",
+        ),
+        (
+            has(&["wasi:config/"]) && grants.environment.is_empty() && grants.secrets.is_empty(),
+            "configuration",
+            "--allow-secret=NAME",
+        ),
+    ];
+    let missing = wants.into_iter().filter(|(is_missing, ..)| *is_missing);
+    missing.map(|(_, what, option)| (what.to_owned(), option)).collect()
+}
+
+/// How a person allows something: for good where the component was added, else when the host is started.
+pub(crate) fn remedy(origin: &Origin, rule: &Rule) -> String {
+    match origin {
+        Origin::Added(entry) => format!(
+            "`host grant {} {rule}` allows it, or `{rule}` when the host is started",
+            entry.id
+        ),
+        Origin::File(_) => format!("`{rule}` allows it when the host is started"),
+    }
+}
