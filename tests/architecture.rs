@@ -11,6 +11,7 @@ use serde_json::Value;
 /// depend on none of the others.
 const LAYERS: &[(&str, Option<u8>)] = &[
     ("host", Some(6)),
+    ("fuzz-oracles", Some(5)),
     ("mcp-server", Some(5)),
     ("lifecycle", Some(4)),
     ("sandbox", Some(3)),

@@ -31,7 +31,8 @@ fn pattern(ty: ValueType) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn matches(ty: ValueType, text: &str) -> bool {
+/// Whether a text has the form that values of this type have.
+pub(crate) fn matches(ty: ValueType, text: &str) -> bool {
     type Compiled = LazyLock<Option<Regex>>;
     static DURATIONS: Compiled = LazyLock::new(|| Regex::new(DURATION).ok());
     static IPS: Compiled = LazyLock::new(|| Regex::new(IP).ok());

@@ -440,13 +440,13 @@ impl Reader {
         let payload = match (&case.ty, object.get("val")) {
             (None, None | Some(Value::Null)) => None,
             (None, Some(other)) => {
-                self.note(&val_path, || format!("`{tag}` has no payload, got {}", shown(other)));
+                self.note(&val_path, || format!("{} has no payload, got {}", quoted(tag), shown(other)));
                 return None;
             }
             (Some(ty), Some(value)) => Some(Box::new(self.value(&val_path, ty, value)?)),
             (Some(ty), None) if ty.is_option() => Some(Box::new(self.value(&val_path, ty, &Value::Null)?)),
             (Some(ty), None) => {
-                self.note(&val_path, || format!("missing; `{tag}` needs {}", expected(ty)));
+                self.note(&val_path, || format!("missing; {} needs {}", quoted(tag), expected(ty)));
                 return None;
             }
         };
@@ -473,7 +473,9 @@ impl Reader {
                         other => self.wrong(&path, || "the name of a flag".into(), other),
                     };
                     match name {
-                        Some(name) if set.contains(&name) => self.note(&path, || format!("the flag `{name}` is given twice")),
+                        Some(name) if set.contains(&name) => {
+                            self.note(&path, || format!("the flag {} is given twice", quoted(name)))
+                        }
                         Some(name) => set.push(name),
                         None => {}
                     }
@@ -486,7 +488,7 @@ impl Reader {
                     let path = Path::Key(path, key);
                     match (meant_label(key, labels), item) {
                         (Some(name), _) if given.contains(&name) => {
-                            self.note(&path, || format!("given twice; `{name}` is enough"));
+                            self.note(&path, || format!("given twice; {} is enough", quoted(name)));
                         }
                         (Some(name), Value::Bool(on)) => {
                             given.push(name);
@@ -671,15 +673,15 @@ fn expected(ty: &Type) -> String {
     }
 }
 
-/// At most a dozen names, in backticks.
+/// A name of the WIT in backticks, and no more of it than somebody would read: names may have 100 000 characters.
+fn quoted(name: &str) -> String {
+    format!("`{}`", crate::docs::cap(name, 100))
+}
+
+/// At most a dozen names.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<_> = names.collect();
-    let mut text = names
-        .iter()
-        .take(12)
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let mut text = names.iter().take(12).map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
     if names.len() > 12 {
         text.push_str(&format!(" and {} more", names.len() - 12));
     }
@@ -707,7 +709,7 @@ fn suggest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>, none: &str) -
     let names = nearest_first(wanted, names);
     match names.first() {
         None => format!("; {none}"),
-        Some(best) if likeness(best, wanted) > 0.8 => format!("; did you mean `{best}`?"),
+        Some(best) if likeness(best, wanted) > 0.8 => format!("; did you mean {}?", quoted(best)),
         Some(_) => format!("; there is {}", listed(names.into_iter())),
     }
 }

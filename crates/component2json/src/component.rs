@@ -198,8 +198,7 @@ impl Exports {
             interface: interface.map(str::to_owned),
             function: function.name.clone(),
         };
-        let docs = scope.functions.get(&function.name).cloned();
-        match types.function(export.clone(), function, docs) {
+        match types.function(export.clone(), function, scope) {
             Ok(function) => self.functions.push(function),
             Err(reason) => self.leave_out(&export.to_string(), &reason),
         }
@@ -290,7 +289,7 @@ impl<'a> TypeBuilder<'a> {
     }
 
     /// The plan of a function, or why it cannot be called.
-    fn function(&mut self, export: ExportName, function: &wit_parser::Function, docs: Option<String>) -> Result<Function, String> {
+    fn function(&mut self, export: ExportName, function: &wit_parser::Function, scope: &Scope) -> Result<Function, String> {
         if let Some(reason) = toolchain_function(&export) {
             return Err(reason.into());
         }
@@ -314,6 +313,7 @@ impl<'a> TypeBuilder<'a> {
                 ));
             }
         }
+        let docs = scope.functions.get(&function.name).cloned();
         let function = Function {
             export,
             docs,
@@ -322,8 +322,8 @@ impl<'a> TypeBuilder<'a> {
             is_async: function.kind.is_async(),
         };
         let nodes = schema::nodes_of(&function);
-        // One that is refused counts too: to find out what it is takes time.
-        self.nodes += nodes.min(MAX_NODES);
+        // One that is refused counts too: to find out what it is takes time. The docs of the scope are part of every description.
+        self.nodes += nodes.min(MAX_NODES) + 1 + schema::nodes_of_docs(&function.docs) + schema::nodes_of_docs(&scope.docs);
         if nodes > MAX_NODES {
             return Err(format!("its schema would have {nodes} nodes; {MAX_NODES} is the limit"));
         }

@@ -61,15 +61,27 @@ pub(crate) fn nodes_of(function: &Function) -> usize {
     }
 }
 
-/// The nodes that a type adds to a schema, without those of the types in it. A name that goes on and on counts as several.
+/// The nodes that a type adds to a schema, without those of the types in it. A name that goes on and on counts as several, and so do
+/// docs: they are written out wherever the type is.
 fn own_nodes(ty: &Type) -> usize {
-    let named = |name: &str| 1 + name.len() / 64;
-    match &ty.kind {
-        Kind::Record(fields) => 1 + fields.len(),
-        Kind::Variant(cases) => 1 + cases.iter().map(|case| 1 + named(&case.name)).sum::<usize>(),
-        Kind::Enum(labels) | Kind::Flags(labels) => 1 + labels.iter().map(|label| named(&label.name)).sum::<usize>(),
-        _ => 1 + ty.children().len(),
-    }
+    let named = |name: &str, docs: &Option<String>| 1 + nodes_of_text(name) + nodes_of_docs(docs);
+    let parts: usize = match &ty.kind {
+        Kind::Record(fields) => fields.iter().map(|field| 1 + nodes_of_docs(&field.docs)).sum(),
+        Kind::Variant(cases) => cases.iter().map(|case| 1 + named(&case.name, &case.docs)).sum(),
+        Kind::Enum(labels) | Kind::Flags(labels) => labels.iter().map(|label| named(&label.name, &label.docs)).sum(),
+        _ => ty.children().len(),
+    };
+    1 + parts + nodes_of_docs(&ty.docs)
+}
+
+/// What a text counts for: a node is some 60 bytes of JSON.
+fn nodes_of_text(text: &str) -> usize {
+    text.len() / 64
+}
+
+/// What docs count for.
+pub(crate) fn nodes_of_docs(docs: &Option<String>) -> usize {
+    docs.as_deref().map_or(0, nodes_of_text)
 }
 
 struct Writer {

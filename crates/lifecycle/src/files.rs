@@ -89,7 +89,7 @@ pub(crate) fn assembled(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, LoadErro
         return Ok(bytes);
     }
     let text = String::from_utf8_lossy(&bytes);
-    let assembled = wat::Parser::new().parse_str(Some(path), &text);
+    let assembled = wat::Parser::new().parse_str(None, &text);
     assembled.map_err(|error| LoadError::Text {
         path: path.to_owned(),
         error: error.to_string(),

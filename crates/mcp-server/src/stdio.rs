@@ -66,7 +66,7 @@ const WAITING: usize = 16;
 /// Requests that are not answered yet, and what they take. More than this, and nothing more is read: whoever asks without listening
 /// waits for itself.
 const MAX_OPEN_REQUESTS: usize = 1024;
-const MAX_OPEN_BYTES: usize = 64 << 20;
+const MAX_OPEN_BYTES: usize = 8 << 20;
 
 /// How long a client that has ended its side may take to read a piece of what is left.
 const PATIENCE: Duration = Duration::from_secs(5);

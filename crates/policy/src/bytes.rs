@@ -103,11 +103,11 @@ impl From<ByteSize> for String {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ByteSizeError {
-    #[error("`{0}` is no size; write a whole number and a unit, as in `512MiB`, `5MB` or `1000`")]
+    #[error("`{}` is no size; write a whole number and a unit, as in `512MiB`, `5MB` or `1000`", .0.escape_debug())]
     NoNumber(String),
-    #[error("`{0}` is no unit of size; use `KiB`, `MiB`, `GiB` or `TiB`, as in `512MiB`, or none for bytes")]
+    #[error("`{}` is no unit of size; use `KiB`, `MiB`, `GiB` or `TiB`, as in `512MiB`, or none for bytes", .0.escape_debug())]
     UnknownUnit(String),
-    #[error("`{0}` is more bytes than 64 bits can count")]
+    #[error("`{}` is more bytes than 64 bits can count", .0.escape_debug())]
     TooLarge(String),
 }
 

@@ -290,9 +290,9 @@ impl fmt::Display for Directory {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DirectoryError {
-    #[error("`{0}` names no directory; write `DIR`, or `DIR:GUEST` to give it another path inside")]
+    #[error("`{}` names no directory; write `DIR`, or `DIR:GUEST` to give it another path inside", .0.escape_debug())]
     NoDirectory(String),
-    #[error("`{0}` has no path after its `:` that can be shown; write `DIR`, or `DIR:GUEST` to give it another path inside")]
+    #[error("`{}` has no path after its `:` that can be shown; write `DIR`, or `DIR:GUEST` to give it another path inside", .0.escape_debug())]
     NoGuest(String),
 }
 

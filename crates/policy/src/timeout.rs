@@ -83,13 +83,13 @@ impl From<Timeout> for String {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimeoutError {
-    #[error("`{0}` is no span of time; write a whole number and a unit, as in `30s`, `500ms`, `2m` or `1h`")]
+    #[error("`{}` is no span of time; write a whole number and a unit, as in `30s`, `500ms`, `2m` or `1h`", .0.escape_debug())]
     NoNumber(String),
-    #[error("`{0}` needs a unit that is one of `ms`, `s`, `m` and `h`, as in `30s`")]
+    #[error("`{}` needs a unit that is one of `ms`, `s`, `m` and `h`, as in `30s`", .0.escape_debug())]
     Unit(String),
     #[error("a timeout of zero would end every call before it starts; the least is `1ms`")]
     Zero,
-    #[error("`{0}` is more milliseconds than 64 bits can count")]
+    #[error("`{}` is more milliseconds than 64 bits can count", .0.escape_debug())]
     TooLong(String),
 }
 

@@ -71,15 +71,18 @@ fn config(concurrency: bool) -> Config {
     config
 }
 
-/// How many calls run at a time: what the person said, within what a pool can be made for.
-pub(crate) fn concurrent_calls(limits: &Limits) -> u32 {
-    limits.max_concurrent_calls.get().min(1_000)
+/// How many calls of all components run at a time: twice what one component may have, so that none can take the places of all others.
+pub(crate) fn all_calls(limits: &Limits) -> u32 {
+    limits.max_concurrent_calls.get().min(MAX_CALLS / 2) * 2
 }
+
+/// What a pool can be made for.
+const MAX_CALLS: u32 = 1_000;
 
 /// A pool with room for as many calls of the largest components as may run at a time, so that no call takes another's place. Room
 /// is address space; memory is used only by what runs.
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
-    let calls = concurrent_calls(limits);
+    let calls = all_calls(limits);
     let (instances, memories, tables) = (limits.max_instances.get(), limits.max_memories.get(), limits.max_tables.get());
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)

@@ -57,7 +57,7 @@ impl Sandbox {
     /// Nothing heavy happens here: engines start when the first component needs one.
     pub fn new(limits: Limits) -> std::io::Result<Self> {
         Ok(Self {
-            gate: Gate::new(engine::concurrent_calls(&limits), &limits),
+            gate: Gate::new(engine::all_calls(&limits), &limits),
             limits,
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),

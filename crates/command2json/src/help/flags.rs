@@ -164,15 +164,7 @@ fn set_default(flag: &mut Flag, spec: &Spec, text: &str) {
         };
     }
     flag.default = values::typed_default(&default, flag.ty, flag.repeated);
-    let texts = match &flag.default {
-        Some(serde_json::Value::Array(items)) => items.iter().filter_map(|item| item.as_str()).collect(),
-        Some(default) => default.as_str().into_iter().collect(),
-        None => Vec::new(),
-    };
-    // A list without the default is not the whole list.
-    if !texts.iter().all(|text| flag.values.iter().any(|value| value == text)) {
-        flag.values.clear();
-    }
+    flag.values = values::only_with_default(std::mem::take(&mut flag.values), flag.default.as_ref());
 }
 
 /// `--dry-run='none':` and `-port=80: the port`, where the default says what the type is.
@@ -191,13 +183,13 @@ fn set_stated_default(flag: &mut Flag, value: &str, text: &str) {
         return;
     }
     flag.repeated = value.starts_with('[') || values::says_repeated(text);
-    flag.values = literals("", text, flag.ty, Family::Cobra);
     let default = values::Default {
         text: value.trim_matches(['\'', '"']).to_owned(),
         is_value: true,
         is_quoted: true,
     };
     flag.default = values::typed_default(&default, flag.ty, flag.repeated);
+    flag.values = values::only_with_default(literals("", text, flag.ty, Family::Cobra), flag.default.as_ref());
 }
 
 /// Go's way to write one: `0s`, `1m30s`.

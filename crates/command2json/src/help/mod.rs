@@ -14,6 +14,8 @@ mod spec;
 mod usage;
 mod values;
 
+use std::collections::HashSet;
+
 use crate::tree::{Command, Positional, ValueType};
 
 pub use family::Family;
@@ -158,7 +160,21 @@ fn args(outline: &Outline, forms: &[Form], family: Family) -> Option<Vec<Positio
         }
     }
     args.truncate(MAX_LIST);
+    tell_apart(&mut args);
     Some(args)
+}
+
+/// A description has each name once, so `cmp FILE DIR FILE` has a `FILE`, a `DIR` and a `FILE_2`.
+fn tell_apart(args: &mut [Positional]) {
+    let mut seen = HashSet::new();
+    for arg in args {
+        let name = arg.name.clone();
+        let mut number = 1;
+        while !seen.insert(arg.name.clone()) {
+            number += 1;
+            arg.name = format!("{name}_{number}");
+        }
+    }
 }
 
 /// An argument that only its list knows: `[FILE]...`.
@@ -178,6 +194,7 @@ fn describe(arg: &mut Positional, entry: &Entry) {
         arg.values = values::values_of_text(&text);
     }
     arg.default = values::default_of_text(&text).and_then(|default| values::typed_default(&default, arg.ty, arg.variadic));
+    arg.values = values::only_with_default(std::mem::take(&mut arg.values), arg.default.as_ref());
     arg.description = capped_text(&text);
 }
 

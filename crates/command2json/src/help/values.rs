@@ -426,8 +426,19 @@ fn scalar(text: &str, ty: ValueType) -> Option<Value> {
         ValueType::Unsigned => text.parse::<u64>().ok().map(Value::from),
         ValueType::Number if text.parse::<i64>().is_ok() => scalar(text, ValueType::Integer),
         ValueType::Number => text.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number),
-        _ => (!text.is_empty()).then(|| Value::from(text)),
+        // `--wait duration (default never)`: what the program means by it is not what the flag takes.
+        _ => (!text.is_empty() && crate::values::matches(ty, text)).then(|| Value::from(text)),
     }
+}
+
+/// A list without the default is not the whole list.
+pub(super) fn only_with_default(values: Vec<String>, default: Option<&Value>) -> Vec<String> {
+    let defaults = match default {
+        Some(Value::Array(items)) => items.as_slice(),
+        other => other.map_or(&[][..], std::slice::from_ref),
+    };
+    let is_listed = |default: &Value| default.as_str().is_none_or(|text| values.iter().any(|value| value == text));
+    if defaults.iter().all(is_listed) { values } else { Vec::new() }
 }
 
 /// Whether an unquoted default is one, and not a remark (`none`, `$VARIABLE`, `see below`).
