@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use command2json::{Offer, Patterns};
 use component2json::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME};
-use lifecycle::{AuditConfig, CompileWorker, ComponentId, Config, LifecycleManager, Place, Selection};
+use lifecycle::{AuditConfig, CompileWorker, ComponentId, Config, LifecycleManager, Place, Selection, real_path};
 use policy::{ByteSize, Denial, Directory, Grants, LimitSettings, Limits, Permission, Rule, Timeout, read_wassette};
 use sources::ClientOptions;
 
@@ -254,10 +254,7 @@ fn absolute_rule(rule: &Rule) -> anyhow::Result<Rule> {
         Rule::Allow(Permission::Read(directory)) => Rule::Allow(Permission::Read(real_directory(directory)?)),
         Rule::Allow(Permission::Write(directory)) => Rule::Allow(Permission::Write(real_directory(directory)?)),
         // What is not there yet can be denied, too.
-        Rule::Deny(Denial::Read(path)) => {
-            let path = path.canonicalize().or_else(|_| std::path::absolute(path));
-            Rule::Deny(Denial::Read(path.context("there is no current directory")?))
-        }
+        Rule::Deny(Denial::Read(path)) => Rule::Deny(Denial::Read(real_path(path))),
         other => other.clone(),
     })
 }
@@ -380,6 +377,10 @@ pub(crate) struct AuditOptions {
 }
 
 impl AuditOptions {
+    pub(crate) fn is_set(&self) -> bool {
+        self.audit.is_some()
+    }
+
     /// The file, where it means another one elsewhere.
     pub(crate) fn relative_path(&self) -> Option<&Path> {
         self.audit.as_deref().filter(|path| path.is_relative())
@@ -457,12 +458,16 @@ impl LoadOptions {
         }
         let selection = match (components, added) {
             ([], _) => Selection::All,
-            (_, added) if added.is_empty() => return Ok(manager),
+            (_, added) if added.is_empty() => {
+                warn_of_misspelt_components(&manager);
+                return Ok(manager);
+            }
             (_, added) => Selection::Only(added),
         };
         let named = selection != Selection::All;
         add_configured(&manager, &selection)?;
         manager.serve_added(selection)?;
+        warn_of_misspelt_components(&manager);
         for component in manager.list_components().components {
             let Some(reason) = component.reason.filter(|_| component.added_at.is_some()) else {
                 continue;
@@ -493,6 +498,15 @@ fn add_configured(manager: &Arc<LifecycleManager>, selection: &Selection) -> any
         }
     }
     Ok(())
+}
+
+/// A rule for a component that does not exist holds for nobody, and whoever wrote it should know.
+fn warn_of_misspelt_components(manager: &LifecycleManager) {
+    for (id, nearest) in manager.misspelt_components() {
+        output::note(&format!(
+            "warning: `host.toml` speaks of `{id}`, which nobody knows\nhint: did you mean `{nearest}`?"
+        ));
+    }
 }
 
 /// This program, as the one who compiles.
@@ -545,6 +559,7 @@ impl ComponentName {
         };
         match manager.store().and_then(|store| store.entry(&id)) {
             Ok(entry) => Ok(Place::Added(entry.id)),
+            Err(_) if manager.has_configured_source(&id) => Ok(Place::Added(id)),
             Err(_) if path.exists() => Ok(file),
             Err(error) => Err(error.into()),
         }

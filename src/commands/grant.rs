@@ -1,12 +1,13 @@
 //! `host grant`, `host revoke`, `host policy`: what a component that was added may use.
 
 use std::fmt::Write as _;
+use std::num::NonZeroU64;
 use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use lifecycle::{ComponentId, Entry, PolicyReport, Selection};
-use policy::{Grants, LimitSettings};
+use lifecycle::{ComponentId, Entry, InstanceMode, PolicyReport, Selection};
+use policy::{ByteSize, Grants, LimitSettings, Timeout};
 
 use crate::options::{self, GrantOptions, LoadOptions, Running};
 use crate::output;
@@ -29,7 +30,7 @@ pub(crate) struct Revoke {
     /// Its id: `host list` shows all
     #[arg(value_parser = ComponentId::parse)]
     id: ComponentId,
-    /// Take back everything
+    /// Take back all that was granted; denials stay
     #[arg(long)]
     everything: bool,
     #[command(flatten)]
@@ -66,7 +67,10 @@ impl Grant {
 impl Revoke {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let rules = self.grants.revoked()?;
-        if rules.is_empty() != self.everything {
+        if !rules.is_empty() && self.everything {
+            bail!("`--everything` is more than the rules beside it\nhint: leave out the one or the others");
+        }
+        if rules.is_empty() && !self.everything {
             bail!(
                 "name what to take back from `{0}`, or `--everything`\nhint: `host policy {0}` shows what it has",
                 self.id
@@ -123,16 +127,23 @@ fn text(report: &PolicyReport) -> Result<String, std::fmt::Error> {
             writeln!(text, "    {}: `host grant {} {}`", missing.what, report.id, missing.option)?;
         }
     }
+    if report.instance == InstanceMode::Shared {
+        writeln!(text, "  instance shared: its calls see what others left there")?;
+    }
     let limits = &report.limits;
+    // As they are written in options and files.
+    let time =
+        |milliseconds: u64| NonZeroU64::new(milliseconds).map_or_else(String::new, |ms| Timeout::from_millis(ms).to_string());
+    let size = |bytes: u64| ByteSize::from_bytes(bytes).to_string();
     writeln!(text, "  limits of one call")?;
     let rows = [
-        ("time", format!("{} ms", limits.timeout_ms)),
-        ("computing", format!("{} ms", limits.max_cpu_ms)),
-        ("memory", output::size(limits.max_memory_bytes)),
-        ("result", output::size(limits.max_output_bytes)),
-        ("each stream", output::size(limits.max_stdio_bytes)),
-        ("received", output::size(limits.max_received_bytes)),
-        ("connecting", format!("{} ms", limits.connect_timeout_ms)),
+        ("time", time(limits.timeout_ms)),
+        ("computing", time(limits.max_cpu_ms)),
+        ("memory", size(limits.max_memory_bytes)),
+        ("result", size(limits.max_output_bytes)),
+        ("each stream", size(limits.max_stdio_bytes)),
+        ("received", size(limits.max_received_bytes)),
+        ("connecting", time(limits.connect_timeout_ms)),
         ("handles", limits.max_handles.to_string()),
         (
             "at a time",

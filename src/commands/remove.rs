@@ -8,7 +8,7 @@ use lifecycle::ComponentId;
 
 use crate::{options, output};
 
-/// Remove components that were added, and what they were granted
+/// Remove components that were added, what they were granted, and their secrets
 #[derive(Args)]
 pub(crate) struct Remove {
     /// Their ids: `host list` shows all
@@ -21,8 +21,12 @@ impl Remove {
         // One that is named twice is removed once.
         let ids: BTreeSet<ComponentId> = self.ids.into_iter().collect();
         let ids: Vec<ComponentId> = ids.into_iter().collect();
-        for entry in options::store_manager()?.store()?.remove(&ids)? {
+        let store = options::store_manager()?.store()?;
+        for entry in store.remove(&ids)? {
             output::line(&format!("removed `{}`", entry.id))?;
+        }
+        for id in store.forget_secrets(&ids)? {
+            output::line(&format!("forgot the secrets of `{id}`"))?;
         }
         output::note("hint: `host gc` frees the room that they took");
         Ok(ExitCode::SUCCESS)

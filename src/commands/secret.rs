@@ -60,6 +60,11 @@ impl Secret {
                     "kept"
                 };
                 output::line(&format!("{done} the secret `{name}` of `{id}`"))?;
+                if store.entry(&id).is_err() {
+                    output::note(&format!(
+                        "note: no component `{id}` was added; the secret is kept for one of that name"
+                    ));
+                }
                 let is_granted = store.entry(&id).is_ok_and(|entry| entry.grants.secrets.contains(&name));
                 if !is_granted {
                     output::note(&format!(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use clap::Args;
+use lifecycle::Follow;
 use mcp_server::{Server, serve_stdio};
 
 use crate::options::{AuditOptions, ComponentName, GrantOptions, LimitOptions, LoadOptions, Running};
@@ -82,7 +83,15 @@ impl Serve {
             Server::new(Arc::clone(&manager))
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let watch = self.watch.then(|| manager.watch()).transpose()?;
+        let watch = match manager.watch(if self.watch { Follow::Everything } else { Follow::Grants }) {
+            Ok(watch) => Some(watch),
+            Err(error) if self.watch => return Err(error.into()),
+            // Where nothing can be watched, what was granted at the start holds until the end.
+            Err(error) => {
+                tracing::debug!("{error}");
+                None
+            }
+        };
         let served = runtime.block_on(async {
             let holding = Arc::clone(&manager);
             // Another process may have the store to itself for a while, and nobody should wait for that.

@@ -101,7 +101,7 @@ impl Update {
         if entry.grants.is_empty() && !new.before.grants.is_empty() {
             output::note(&format!(
                 "`{id}` has new bytes, and has lost what was granted to the old ones\n\
-                 hint: `host grant {id}` gives them again:{}",
+                 hint: `host grant {id}{}` gives them again",
                 given_again(&new.before.grants)
             ));
         }

@@ -20,9 +20,8 @@ fn row_16_memory_bomb() {
     let attackers = ["evil-16-memory-bomb", "evil-16-many-memories", "evil-16-http-hoard"];
     let mut host = Host::serve(&home, &["--max-memory", "64MiB"], &attackers);
     host.survives(|server| {
-        for tool in ["bomb", "bomb_table"] {
-            assert_limited(server, tool, &json!({}), "memory limit of 64MiB");
-        }
+        assert_limited(server, "bomb", &json!({}), "memory limit of 64MiB");
+        assert_limited(server, "bomb_table", &json!({}), "more elements in a table than it may have");
         // A hundred memories are too many before one of them has grown.
         server.call_error("evil_16_many_memories_add", &json!({"a": 2, "b": 40}));
         // What it hoards is outside of its memory, and goes with the call.

@@ -38,10 +38,6 @@ fn row_14_environment_leak() {
             assert_eq!(result(server, tool, &json!({})), json!([]), "{tool}");
         }
         assert_eq!(result(server, "initial_directory", &json!({})), Value::Null);
-        for path in ["/proc/self/environ", "/proc/self/cmdline", "/etc/passwd", ".", "good.wat"] {
-            let error = server.call_error("read", &json!({"path": path}));
-            assert!(!error.contains(CANARY) && !error.contains("serve"), "{path}: {error}");
-        }
     });
     host.close_well();
 }

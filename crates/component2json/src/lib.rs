@@ -33,6 +33,7 @@ pub use text::{UnknownParameter, argument_from_text};
 pub use tools::{ToolAnnotations, ToolMetadata, component_exports_to_json_schema, component_exports_to_tools, describe};
 pub use types::{Case, ExportName, Field, Function, FunctionDef, Kind, Label, Type, TypeDef, TypeRef, wit_text};
 pub use unique::refuse_duplicate_keys;
+pub use wasmtime::component::Val;
 
 /// Why bytes are no component that can be served.
 #[derive(Debug, thiserror::Error)]

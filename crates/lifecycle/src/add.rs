@@ -235,8 +235,9 @@ impl LifecycleManager {
         check(&file, &read.metadata.interface).map_err(failed)?;
         let kind = read.metadata.interface.code_kind();
         let digest = read.metadata.digest;
+        let within = self.compiler.sandbox.limits().compile_timeout;
         self.compiler
-            .compile_once(&digest, kind, || Ok(Cow::Borrowed(&bytes)))
+            .compile_once(&digest, kind, within, || Ok(Cow::Borrowed(&bytes)))
             .map_err(|error| AddError::Compile {
                 file: source.shown(),
                 error,

@@ -51,6 +51,11 @@ pub enum AdminError {
     NoGrant { id: ComponentId },
     #[error("`{id}` is served from a file that was named when the host was started, and cannot be managed")]
     NotAdded { id: ComponentId },
+    #[error(
+        "`host.toml` says something of `{id}`, so an agent can load nothing under that name\n\
+         hint: load it with another `name`; or the person who runs this host can add `sha256` there"
+    )]
+    Reserved { id: ComponentId },
     #[error(transparent)]
     Name(#[from] IdError),
     #[error("the digest is wrong: {0}")]
@@ -81,6 +86,11 @@ impl LifecycleManager {
         })?;
         self.blocking(move |manager| {
             let id = candidate.id.clone();
+            // Whatever a person said of that name was meant for what they knew under it.
+            let is_spoken_of = manager.file().components.get(&id).is_some_and(|own| own.sha256.is_none());
+            if is_spoken_of && manager.store()?.entry(&id).is_err() {
+                return Err(AdminError::Reserved { id });
+            }
             let is_file = |origin: &Origin| matches!(origin, Origin::File(_));
             if manager.origin(&id).is_some_and(|origin| is_file(&origin)) {
                 return Err(AdminError::NotAdded { id });
@@ -108,6 +118,8 @@ impl LifecycleManager {
                 index.entries.retain(|entry| entry.id != id);
                 Ok(())
             })?;
+            // They were given for these bytes, and whatever is loaded under this name next has others.
+            manager.store()?.forget_secrets(std::slice::from_ref(&id))?;
             Ok(UnloadReport {
                 id,
                 outcome: UnloadOutcome::Removed,
@@ -181,6 +193,7 @@ impl LifecycleManager {
             grants: component.grants,
             server_grants: GrantReport::all(&self.config.grants),
             rules: policy.rules(),
+            instance: policy.instance,
             not_granted: missing
                 .into_iter()
                 .map(|(what, option)| MissingReport {
@@ -340,8 +353,9 @@ impl LifecycleManager {
             problem,
         };
         let not_allowed = || AdminError::Directory { asked: asked.clone() };
-        let real = |path: &PathBuf| path.canonicalize().ok();
-        let allowed: Vec<PathBuf> = self.file().agent.directories.iter().filter_map(real).collect();
+        let file = self.file();
+        let real = |path: &PathBuf| file.folder().join(path).canonicalize().ok();
+        let allowed: Vec<PathBuf> = file.agent.directories.iter().filter_map(real).collect();
         // Whether a directory exists is told only of those that are allowed.
         let host = PathBuf::from(asked).canonicalize().map_err(|_| not_allowed())?;
         if !allowed.iter().any(|directory| host.starts_with(directory)) {

@@ -64,6 +64,24 @@ pub(crate) struct Line<'a> {
     pub(crate) denied: Vec<String>,
 }
 
+impl<'a> Line<'a> {
+    /// A call that has not ended yet: until it does, it counts as cancelled.
+    pub(crate) fn new(tool: &'a str, caller: &'a Caller, arguments: &Value) -> Self {
+        Self {
+            time: String::new(),
+            component: "",
+            digest: String::new(),
+            tool,
+            caller: &caller.name,
+            arguments: shape(arguments),
+            duration_ms: 0.0,
+            outcome: Outcome::Cancelled,
+            error: None,
+            denied: vec![],
+        }
+    }
+}
+
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -92,88 +110,103 @@ pub(crate) struct Audit {
 #[derive(Debug)]
 struct State {
     file: File,
-    size: u64,
-    /// Whether the last line could not be written.
-    broken: bool,
+    /// Lines that could not be written yet, of calls that were made.
+    unwritten: Vec<Vec<u8>>,
 }
 
 impl Audit {
     pub(crate) fn open(config: AuditConfig) -> Result<Self, AuditError> {
-        let state = State::open(&config.file).map_err(|error| AuditError {
+        let file = open(&config.file).map_err(|error| AuditError {
             path: config.file.clone(),
             error,
         })?;
         Ok(Self {
             config,
-            state: Mutex::new(state),
+            state: Mutex::new(State {
+                file,
+                unwritten: Vec::new(),
+            }),
         })
     }
 
-    /// Whether a call may begin: after a failure only when the file can be written again.
+    /// Whether a call may begin: after a failure only when what could not be written then is written now.
     pub(crate) fn check(&self) -> Result<(), AuditError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.broken {
-            return Ok(());
-        }
-        let again = State::open(&self.config.file).and_then(|mut opened| {
-            // A line break ends whatever part of a line is there, and shows whether there is room.
-            opened.append(b"\n")?;
-            Ok(opened)
-        });
-        match again {
-            Ok(opened) => {
-                *state = opened;
-                Ok(())
-            }
-            Err(error) => Err(self.error(error)),
-        }
+        self.write_all(&mut state)
     }
 
     pub(crate) fn write(&self, line: &Line<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = serde_json::to_vec(line).map_err(io::Error::from).and_then(|mut line| {
-            line.push(b'\n');
-            if state.size > 0 && state.size.saturating_add(line.len() as u64) > self.config.max_size.bytes() {
-                rotate(&self.config.file)?;
-                *state = State::open(&self.config.file)?;
-            }
-            state.append(&line)
-        });
-        if let Err(error) = written {
-            state.broken = true;
-            tracing::error!("{}", self.error(error));
+        // What has a name and numbers in it is always JSON.
+        let mut line = serde_json::to_vec(line).unwrap_or_default();
+        line.push(b'\n');
+        state.unwritten.push(line);
+        if let Err(error) = self.write_all(&mut state) {
+            tracing::error!("{error}");
         }
     }
 
-    fn error(&self, error: io::Error) -> AuditError {
-        AuditError {
-            path: self.config.file.clone(),
-            error,
+    fn write_all(&self, state: &mut State) -> Result<(), AuditError> {
+        while let Some(line) = state.unwritten.first() {
+            self.append(&mut state.file, line).map_err(|error| AuditError {
+                path: self.config.file.clone(),
+                error,
+            })?;
+            state.unwritten.remove(0);
         }
+        Ok(())
+    }
+
+    /// Appends a line to the file of that name, alone among all processes that do so: another may have put the file aside meanwhile.
+    fn append(&self, file: &mut File, line: &[u8]) -> io::Result<()> {
+        let path = &self.config.file;
+        loop {
+            file.lock()?;
+            if is_at(file, path) {
+                break;
+            }
+            *file = open(path)?;
+        }
+        let size = file.metadata()?.len();
+        let written = if size > 0 && size.saturating_add(line.len() as u64) > self.config.max_size.bytes() {
+            rotate(path).and_then(|()| {
+                let new = open(path)?;
+                new.lock()?;
+                *file = new;
+                file.write_all(line)
+            })
+        } else {
+            // In one write, which is whole or fails.
+            file.write_all(line)
+        };
+        file.unlock()?;
+        written
     }
 }
 
-impl State {
-    /// Opens the file to append to it. Only this user can read a new one: names of tools and hosts may be nobody else's business.
-    fn open(path: &Path) -> io::Result<Self> {
-        let mut options = File::options();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path)?;
-        Ok(Self {
-            size: file.metadata()?.len(),
-            file,
-            broken: false,
-        })
-    }
+/// Opens the file to append to it. Only this user can read a new one: names of tools and hosts may be nobody else's business.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
 
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // In one write: other processes may append to the same file.
-        self.file.write_all(bytes)?;
-        self.size += bytes.len() as u64;
-        Ok(())
+/// Whether an open file is still the one of that name.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(named)) => identity(open) == identity(named),
+        _ => false,
     }
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
 }
 
 /// Puts the file aside: `FILE` becomes `FILE.1`, that becomes `FILE.2`, and the last one goes.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 
-use policy::Limits;
+use policy::Timeout;
 use sandbox::{CodeError, CodeKey, CodeKind, Sandbox};
 
 /// The most functions that are compiled. An interpreter with its library has some tens of thousands.
@@ -37,7 +37,7 @@ pub(crate) fn check_size(bytes: &[u8]) -> Result<(), CodeError> {
 
 impl CompileWorker {
     /// The code for bytes, within a time.
-    pub(crate) fn compile(&self, bytes: &[u8], kind: CodeKind, key: &CodeKey, limits: &Limits) -> Result<Vec<u8>, CodeError> {
+    pub(crate) fn compile(&self, bytes: &[u8], kind: CodeKind, key: &CodeKey, within: Timeout) -> Result<Vec<u8>, CodeError> {
         let failed = |what: &str, error: std::io::Error| CodeError::Worker(format!("{what}: {error}"));
         let child = Command::new(&self.program)
             .args(["compile-worker", kind.name(), key.as_str()])
@@ -71,7 +71,7 @@ impl CompileWorker {
                 // Whoever waited may have given up.
                 let _ = sender.send(read);
             });
-            let code = receiver.recv_timeout(limits.compile_timeout.duration());
+            let code = receiver.recv_timeout(within.duration());
             // In any case: what still runs is of no use, and the threads wait for it.
             let is_slow = code.is_err();
             if is_slow {
@@ -80,7 +80,7 @@ impl CompileWorker {
             let status = child.0.wait().map_err(|error| failed("it got lost", error))?;
             let complaint = complaint.join().unwrap_or_default();
             match code {
-                Err(_) => Err(CodeError::CompileDeadline(limits.compile_timeout)),
+                Err(_) => Err(CodeError::CompileDeadline(within)),
                 Ok(code) if status.success() => code.map_err(|error| failed("its code could not be read", error)),
                 Ok(_) if complaint.is_empty() => Err(CodeError::Worker(format!("it ended with {status}"))),
                 Ok(_) => Err(CodeError::Compile(complaint)),
@@ -170,6 +170,9 @@ fn bound_memory() {
     };
     // A lower limit can always be set.
     let _ = setrlimit(Resource::As, bounded);
+    // Who is to have the code may be killed.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
 #[cfg(not(unix))]

@@ -136,6 +136,13 @@ pub enum ConfigError {
     Read { path: PathBuf, error: std::io::Error },
     #[error("the config file `{path}` is wrong: {error}{}", nearest_key(error))]
     Wrong { path: PathBuf, error: toml::de::Error },
+    #[error(
+        "the config file `{path}` allows `all`, which is for trying things out, on the command line\n\
+         hint: allow what is needed, one by one"
+    )]
+    All { path: PathBuf },
+    #[error("the config file `{path}` is wrong: {error}")]
+    Contradiction { path: PathBuf, error: policy::Contradiction },
 }
 
 /// The key that was probably meant, where one is unknown.
@@ -147,9 +154,14 @@ fn nearest_key(error: &toml::de::Error) -> String {
         return String::new();
     };
     match nearest_first(unknown, words).first() {
-        Some(nearest) => format!("hint: did you mean `{nearest}`?"),
-        None => String::new(),
+        Some(nearest) if is_similar(unknown, nearest) => format!("hint: did you mean `{nearest}`?"),
+        _ => String::new(),
     }
+}
+
+/// Whether one name is probably the other, misspelt.
+pub(crate) fn is_similar(a: &str, b: &str) -> bool {
+    strsim::jaro_winkler(a, b) > 0.75
 }
 
 /// The JSON Schema of the file.
@@ -160,7 +172,10 @@ pub fn config_schema() -> Schema {
 impl ConfigFile {
     /// The file that was named, else the one in the home directory, if there is one.
     pub fn load(named: Option<&Path>, home: Option<&Path>) -> Result<Self, ConfigError> {
-        let usual = home.map(|home| home.join(FILE_NAME)).filter(|file| file.is_file());
+        // A link that leads nowhere is there, too, and must not pass for no file.
+        let usual = home
+            .map(|home| home.join(FILE_NAME))
+            .filter(|file| file.is_symlink() || file.is_file());
         let Some(path) = named.map(Path::to_owned).or(usual) else {
             return Ok(Self::default());
         };
@@ -173,10 +188,24 @@ impl ConfigFile {
             error,
         })?;
         let path = std::path::absolute(&path).unwrap_or(path);
-        Ok(Self {
+        let file = Self {
             folder: path.parent().map(Path::to_owned).unwrap_or_default(),
             ..file
-        })
+        };
+        for rules in file.all_rules() {
+            if rules.allow.contains(&Permission::All) {
+                return Err(ConfigError::All { path });
+            }
+            if let Err(error) = rules.grants(&file.folder) {
+                return Err(ConfigError::Contradiction { path, error });
+            }
+        }
+        Ok(file)
+    }
+
+    fn all_rules(&self) -> impl Iterator<Item = Rules<'_>> {
+        let components = self.components.values().map(ComponentConfig::rules);
+        components.chain(std::iter::once(self.defaults.rules()))
     }
 
     /// Where relative paths in the file begin.

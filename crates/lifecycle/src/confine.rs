@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use policy::{Denial, Grants, LimitSettings, Limits, Permission, Rule, Secrets};
+use policy::{Contradiction, Denial, Grants, LimitSettings, Limits, Permission, Rule, SecretName, Secrets};
 use sandbox::{Confinement, Sharing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ComponentConfig, Rules};
+use crate::files::real_path;
 use crate::id::ComponentId;
 use crate::loaded::{Loaded, Origin};
 use crate::manager::LifecycleManager;
@@ -67,13 +68,19 @@ impl Policy {
         layers.fold(first, |all, layer| all.and(layer))
     }
 
-    /// Every rule, with who said it.
+    /// Every rule that holds, with who said it first. One that another place overrules does not hold.
     pub(crate) fn rules(&self) -> Vec<RuleReport> {
-        let of_layer = |(source, grants): &(RuleSource, Grants)| {
-            let source = *source;
-            grants.rules().into_iter().map(move |rule| RuleReport::new(&rule, source))
-        };
-        self.layers.iter().flat_map(of_layer).collect()
+        let mut effective = self.grants().rules();
+        let mut reports = Vec::new();
+        for (source, grants) in &self.layers {
+            for rule in grants.rules() {
+                if let Some(index) = effective.iter().position(|known| *known == rule) {
+                    effective.remove(index);
+                    reports.push(RuleReport::new(&rule, *source));
+                }
+            }
+        }
+        reports
     }
 }
 
@@ -87,11 +94,13 @@ impl LifecycleManager {
             Origin::Added(entry) => entry.grants.clone(),
             Origin::File(_) => Grants::default(),
         };
+        // The file was checked when it was read: its rules do not contradict each other.
+        let of_file = |rules: Rules<'_>| rules.grants(file.folder()).unwrap_or_default();
         let layers = [
-            (RuleSource::Grant, granted),
-            (RuleSource::Component, own.rules().grants(file.folder())),
-            (RuleSource::Defaults, file.defaults.rules().grants(file.folder())),
             (RuleSource::CommandLine, Grants::clone(&self.config.grants)),
+            (RuleSource::Grant, granted),
+            (RuleSource::Component, of_file(own.rules())),
+            (RuleSource::Defaults, of_file(file.defaults.rules())),
         ];
         Policy {
             layers: layers.into_iter().filter(|(_, grants)| !grants.is_empty()).collect(),
@@ -110,7 +119,7 @@ impl LifecycleManager {
     pub(crate) fn confinement(&self, id: &ComponentId, origin: &Origin, old: Option<&Arc<Loaded>>) -> Arc<Confinement> {
         let policy = self.policy(origin);
         let grants = policy.grants();
-        let secrets = self.secrets_for(id, &grants);
+        let secrets = self.secrets_for(id, origin, &policy);
         let sharing = match policy.instance {
             InstanceMode::Fresh => Sharing::Fresh,
             InstanceMode::Shared => Sharing::Shared,
@@ -130,17 +139,30 @@ impl LifecycleManager {
         }
     }
 
-    fn secrets_for(&self, id: &ComponentId, grants: &Grants) -> Secrets {
-        if grants.secrets.is_empty() && !grants.all {
+    /// The secrets of a component that it may have. Those of an id that a config file names go to a file of that name only if its bytes are
+    /// named there, too: any file can have any name.
+    fn secrets_for(&self, id: &ComponentId, origin: &Origin, policy: &Policy) -> Secrets {
+        let is_pinned = self.file().components.get(id).is_some_and(|own| own.sha256.is_some());
+        let counts = |source: &RuleSource| match (origin, source) {
+            (Origin::Added(_), _) | (_, RuleSource::CommandLine) => true,
+            (Origin::File(_), _) => is_pinned,
+        };
+        let layers = policy.layers.iter().filter(|(source, _)| counts(source));
+        let layers: Vec<&Grants> = layers.map(|(_, grants)| grants).collect();
+        let has_all = layers.iter().any(|grants| grants.all);
+        let named: Vec<&SecretName> = layers.iter().flat_map(|grants| &grants.secrets).collect();
+        if named.is_empty() && !has_all {
             return Secrets::default();
         }
-        let granted = |name: &_| grants.all || grants.secrets.contains(name);
-        let secrets = self.store().and_then(|store| store.granted_secrets(id, granted));
-        let secrets = secrets.unwrap_or_else(|error| {
-            tracing::error!("{error}");
-            Secrets::default()
-        });
-        for name in &grants.secrets {
+        let granted = |name: &SecretName| has_all || named.contains(&name);
+        let secrets = match self.store().and_then(|store| store.granted_secrets(id, granted)) {
+            Ok(secrets) => secrets,
+            Err(error) => {
+                tracing::error!("{error}");
+                return Secrets::default();
+            }
+        };
+        for name in named {
             if !secrets.iter().any(|(known, _)| known == name) {
                 tracing::warn!(
                     "the secret `{name}` is granted to `{id}`, and has no value: `host secret set {id} {name}` gives it one"
@@ -153,11 +175,8 @@ impl LifecycleManager {
 
 impl Rules<'_> {
     /// What these rules grant. Directories are below the folder of the file that names them.
-    pub(crate) fn grants(&self, folder: &Path) -> Grants {
-        let real = |path: &Path| {
-            let path = folder.join(path);
-            path.canonicalize().unwrap_or(path)
-        };
+    pub(crate) fn grants(&self, folder: &Path) -> Result<Grants, Contradiction> {
+        let real = |path: &Path| real_path(&folder.join(path));
         let mut grants = Grants::default();
         for permission in self.allow {
             let permission = match permission.clone() {
@@ -165,9 +184,7 @@ impl Rules<'_> {
                 Permission::Write(directory) => Permission::Write(directory.clone().with_host(real(&directory.host))),
                 other => other,
             };
-            if let Err(error) = grants.allow(permission) {
-                tracing::error!("{error}");
-            }
+            grants.allow(permission)?;
         }
         for denial in self.deny {
             grants.deny(match denial {
@@ -180,13 +197,12 @@ impl Rules<'_> {
                 name: name.clone(),
                 value: Some(value.clone()),
             };
-            // Only directories contradict each other.
-            let _ = grants.allow(Permission::Env(variable));
+            grants.allow(Permission::Env(variable))?;
         }
         for name in self.secrets {
-            let _ = grants.allow(Permission::Secret(name.clone()));
+            grants.allow(Permission::Secret(name.clone()))?;
         }
-        grants
+        Ok(grants)
     }
 }
 

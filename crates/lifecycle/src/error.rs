@@ -42,10 +42,8 @@ pub enum LoadError {
     NoTools { path: PathBuf, reasons: String },
     #[error("there is no `.wasm` or `.wat` file in `{shown}`\nhint: name a component, or a directory that has some", shown = shown(path))]
     NothingInDirectory { path: PathBuf },
-    #[error(
-        "`{shown}` is a program, and nothing of it is left to be offered: all its commands are hidden, deprecated, or not among \
-         those that were chosen", shown = shown(path))]
-    NoCommands { path: PathBuf },
+    #[error("`{shown}` is not served: {reason}", shown = shown(path))]
+    NotServed { path: PathBuf, reason: String },
     #[error("no component in `{shown}` can be served{problems}", shown = shown(path))]
     NothingServable { path: PathBuf, problems: String },
     #[error("{what}\nhint: `host update {id}` gets it again")]

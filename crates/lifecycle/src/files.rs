@@ -18,6 +18,22 @@ pub fn default_home() -> Option<PathBuf> {
     }
 }
 
+/// Where a path leads, as far as it exists: what does not exist yet is below where the rest leads.
+pub fn real_path(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = path
+        .ancestors()
+        .find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
+    match existing {
+        Some((ancestor, real)) => match path.strip_prefix(ancestor) {
+            Ok(rest) if rest.as_os_str().is_empty() => real,
+            Ok(rest) => real.join(rest),
+            Err(_) => path,
+        },
+        None => path,
+    }
+}
+
 /// The largest component that is loaded.
 const MAX_COMPONENT: ByteSize = ByteSize::from_mib(512);
 

@@ -6,6 +6,7 @@ use policy::{Grants, Rule};
 use sources::{Digest, Source};
 
 use crate::add::{AddError, Wanted};
+use crate::config::is_similar;
 use crate::id::ComponentId;
 use crate::manager::LifecycleManager;
 use crate::served::Selection;
@@ -65,13 +66,18 @@ impl LifecycleManager {
         })
     }
 
-    /// Takes rules from a component; all of them where none is named.
+    /// Takes rules from a component; all that it was granted where none is named.
     pub fn revoke(&self, id: &ComponentId, rules: &[Rule]) -> Result<Entry, GrantError> {
         self.store()?.change(|index| {
             index.known(id)?;
             let entry = index.entry_mut(id).ok_or_else(|| unknown(id))?;
             let mut grants = match rules {
-                [] => Grants::default(),
+                // What is denied is not granted, so it is not taken back with the rest.
+                [] => Grants {
+                    denied_directories: entry.grants.denied_directories.clone(),
+                    denied_network: entry.grants.denied_network.clone(),
+                    ..Grants::default()
+                },
                 _ => entry.grants.clone(),
             };
             for rule in rules {
@@ -86,6 +92,32 @@ impl LifecycleManager {
             entry.grants = grants;
             Ok(entry.clone())
         })
+    }
+
+    /// Whether the config file names a source for a component.
+    pub fn has_configured_source(&self, id: &ComponentId) -> bool {
+        self.file().components.get(id).is_some_and(|config| config.source.is_some())
+    }
+
+    /// What the config file says of components that nobody knows, each with a name that was probably meant.
+    pub fn misspelt_components(&self) -> Vec<(ComponentId, ComponentId)> {
+        let file = self.file();
+        let served = self.list_components().components.into_iter().map(|component| component.id);
+        let added = self
+            .store()
+            .and_then(|store| store.index())
+            .map(|index| index.entries)
+            .unwrap_or_default();
+        let known: Vec<ComponentId> = served.chain(added.into_iter().map(|entry| entry.id)).collect();
+        let unknown = file
+            .components
+            .iter()
+            .filter(|(id, config)| config.source.is_none() && !known.contains(id));
+        let nearest = |id: &ComponentId| {
+            let similar = |other: &&ComponentId| is_similar(id.as_str(), other.as_str()) && !file.components.contains_key(other);
+            known.iter().find(similar).cloned()
+        };
+        unknown.filter_map(|(id, _)| Some((id.clone(), nearest(id)?))).collect()
     }
 
     /// What the config file names a source for, and is not there yet, among what is to be served.

@@ -102,6 +102,9 @@ fn hint(path: &str, is_missing: bool, grants: &Grants) -> Option<String> {
         Some((Access::Read, directory)) => Some(format!(
             "`{path}` is in a directory that was granted for reading only; if it is to be written, `--allow-write={directory}` allows that"
         )),
+        // A path that leads out of what is granted is no mistake of the person's, and all of the disk is no remedy.
+        None if path.split(['/', '\\']).any(|part| part == "..") => None,
+        None if asked.parent().is_some_and(|folder| folder == Path::new("/")) => None,
         None => {
             // What is granted first becomes the working directory, so a relative path needs the one that it starts from; where there
             // is one already, only an absolute path leads elsewhere.

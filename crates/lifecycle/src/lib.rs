@@ -42,7 +42,7 @@ pub use confine::{InstanceMode, RuleSource};
 pub use definitions::DefinitionChange;
 pub use docs::{EmbedError, embed_docs};
 pub use error::{ExecuteError, LoadError};
-pub use files::{default_home, write_atomically};
+pub use files::{default_home, real_path, write_atomically};
 pub use grant::{Configured, GrantError};
 pub use id::{ComponentId, IdError};
 pub use manager::{CallOutcome, Config, LifecycleManager, StartError};
@@ -58,4 +58,4 @@ pub use report::{
 pub use scope::{SourcePattern, SourcePatternError};
 pub use served::Selection;
 pub use store::{Collected, Entry, Finding, Index, Store, StoreError, Verified};
-pub use watch::{Watch, WatchError};
+pub use watch::{Follow, Watch, WatchError};

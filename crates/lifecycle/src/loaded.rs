@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use policy::Limits;
+use policy::{Limits, Timeout};
 use sandbox::{CodeError, CodeKind, Compiled, Confinement, Executable, Program, Sandbox};
 use sources::Digest;
 use tokio::sync::OnceCell;
@@ -78,18 +78,19 @@ impl Revision {
 
     /// The code: linked already, or mapped from the cache, or compiled. Concurrent calls wait for one of them, and a call that is
     /// cancelled meanwhile leaves it running for the next.
-    pub(crate) async fn code(self: &Arc<Self>, compiler: &Compiler) -> Result<Code, ExecuteError> {
+    pub(crate) async fn code(self: &Arc<Self>, compiler: &Compiler, limits: &Limits) -> Result<Code, ExecuteError> {
         if let Some(code) = self.code.get() {
             return Ok(code.clone()?);
         }
         let (compiler, revision) = (compiler.clone(), Arc::clone(self));
+        let within = limits.compile_timeout;
         let loading = tokio::spawn(async move {
             let make = async || {
                 let (compiler, revision) = (compiler.clone(), Arc::clone(&revision));
-                let made = tokio::task::spawn_blocking(move || revision.link(&compiler)).await;
+                let made = tokio::task::spawn_blocking(move || revision.link(&compiler, within)).await;
                 match made.map_err(|_| ExecuteError::Stopped)? {
                     Ok(code) => Ok(Ok(code)),
-                    Err(ExecuteError::Code(error)) => Ok(Err(error)),
+                    Err(ExecuteError::Code(error)) if error.lasts() => Ok(Err(error)),
                     Err(passing) => Err(passing),
                 }
             };
@@ -98,8 +99,10 @@ impl Revision {
         loading.await.map_err(|_| ExecuteError::Stopped)?
     }
 
-    fn link(&self, compiler: &Compiler) -> Result<Code, ExecuteError> {
-        let compiled = compiler.compiled(&self.metadata.digest, self.metadata.interface.code_kind(), || self.bytes())?;
+    fn link(&self, compiler: &Compiler, within: Timeout) -> Result<Code, ExecuteError> {
+        let compiled = compiler.compiled(&self.metadata.digest, self.metadata.interface.code_kind(), within, || {
+            self.bytes()
+        })?;
         let sandbox = &compiler.sandbox;
         Ok(match &self.metadata.interface {
             Interface::Functions { exports, .. } => Code::Functions(Arc::new(sandbox.link(&compiled, exports)?)),
@@ -111,15 +114,16 @@ impl Revision {
     }
 
     /// Compiles it, unless its code is kept already: then nothing is read, and nothing is mapped before the first call.
-    pub(crate) async fn compile_ahead(self: &Arc<Self>, compiler: &Compiler) -> Result<(), ExecuteError> {
+    pub(crate) async fn compile_ahead(self: &Arc<Self>, compiler: &Compiler, limits: &Limits) -> Result<(), ExecuteError> {
         if compiler.store.is_none() {
             // What is not kept is of use only where it is.
-            return self.code(compiler).await.map(|_| ());
+            return self.code(compiler, limits).await.map(|_| ());
         }
         let (compiler, revision) = (compiler.clone(), Arc::clone(self));
+        let within = limits.compile_timeout;
         let compiling = tokio::task::spawn_blocking(move || {
             let Metadata { digest, interface, .. } = &revision.metadata;
-            compiler.compile_once(digest, interface.code_kind(), || revision.bytes())
+            compiler.compile_once(digest, interface.code_kind(), within, || revision.bytes())
         });
         compiling.await.map_err(|_| ExecuteError::Stopped)?
     }
@@ -146,7 +150,6 @@ pub(crate) struct Compiler {
     /// Who compiles, where that is another process.
     pub(crate) worker: Option<CompileWorker>,
     pub(crate) slots: Arc<Slots>,
-    pub(crate) limits: Limits,
 }
 
 /// Code that was made just now.
@@ -161,12 +164,13 @@ impl Compiler {
         &self,
         digest: &Digest,
         kind: CodeKind,
+        within: Timeout,
         bytes: impl FnOnce() -> Result<Cow<'a, [u8]>, ExecuteError>,
     ) -> Result<(), ExecuteError> {
         let name = CodeName::new(digest, &self.sandbox.code_key(kind)?);
         let is_kept = self.store.as_ref().is_some_and(|store| store.cache.has_code(&name));
         if !is_kept {
-            self.compiled(digest, kind, bytes)?;
+            self.compiled(digest, kind, within, bytes)?;
         }
         Ok(())
     }
@@ -176,6 +180,7 @@ impl Compiler {
         &self,
         digest: &Digest,
         kind: CodeKind,
+        within: Timeout,
         bytes: impl FnOnce() -> Result<Cow<'a, [u8]>, E>,
     ) -> Result<Compiled, E> {
         let make = || {
@@ -187,7 +192,7 @@ impl Compiler {
                 size: bytes.len() as u64,
             });
             let made = match &self.worker {
-                Some(worker) => Made::Elsewhere(worker.compile(&bytes, kind, &self.sandbox.code_key(kind)?, &self.limits)?),
+                Some(worker) => Made::Elsewhere(worker.compile(&bytes, kind, &self.sandbox.code_key(kind)?, within)?),
                 None => Made::Here(self.sandbox.compile(&bytes, kind)?),
             };
             self.progress.tell(&Event::Compiled);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use command2json::{Captured, CommandLine, Offer, Target, output_text, output_to_json};
+use component2json::Val;
 use component2json::{DEFAULT_MAX_TOOL_NAME, Function, ResultError, Returned, json_to_arguments, returned_to_json};
 use policy::{Grants, LimitSettings, Limits, Secrets};
 use sandbox::{CallError, Denied, Finished, Network, Sandbox, Start};
@@ -21,7 +22,7 @@ use crate::error::ExecuteError;
 use crate::files::default_home;
 use crate::hints::{missing_grant, missing_grant_of_function};
 use crate::id::ComponentId;
-use crate::loaded::{Code, Compiler, Loaded};
+use crate::loaded::{Code, Compiler, Loaded, Origin};
 use crate::progress::Progress;
 use crate::registry::{Action, Plan, Registry, Tool};
 use crate::served::Served;
@@ -136,12 +137,11 @@ impl LifecycleManager {
         let network = config.network.clone();
         Ok(Self {
             compiler: Compiler {
-                sandbox: Arc::new(Sandbox::new(limits.clone())?),
+                sandbox: Arc::new(Sandbox::new(limits)?),
                 store,
                 progress: config.progress.clone(),
                 worker: config.compile_worker.clone(),
                 slots: Arc::default(),
-                limits,
             },
             network: Arc::new(Network::new(move || {
                 sources::tls(&network).map_err(|error| error.to_string())
@@ -278,25 +278,47 @@ impl LifecycleManager {
         result
     }
 
+    /// Records what an agent did to the host itself. Refused where that cannot be recorded.
+    pub async fn recorded<T, E: From<AuditError>>(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        caller: &Caller,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let Some(audit) = &self.audit else { return work.await };
+        audit.check()?;
+        let mut record = Record {
+            audit,
+            line: Line::new(tool, caller, arguments),
+            start: Instant::now(),
+        };
+        let result = work.await;
+        record.line.outcome = if result.is_ok() { Outcome::Ok } else { Outcome::Failed };
+        result
+    }
+
     async fn execute(&self, tool: &Tool, arguments: &Value) -> (Result<CallOutcome, ExecuteError>, Vec<Denied>) {
         let finished = match tool.plan() {
             None => return (Err(ExecuteError::Stopped), Vec::new()),
             Some(Plan::Function(function)) => self.call_function(tool, function, arguments).await,
             Some(Plan::Command(target)) => self.run_command(tool, target, arguments).await,
         };
-        let Ended {
-            result,
-            mut denied,
-            hint,
-        } = match finished {
+        let Ended { result, denied, hint } = match finished {
             Ok(ended) => ended,
             Err(error) => return (Err(error), Vec::new()),
         };
         let secrets = tool.component.confinement.secrets();
-        for denied in &mut denied {
-            denied.what = secrets.redact(&denied.what).into_owned();
-        }
-        let hint = hint.map(|hint| format!("hint: {}", secrets.redact(&hint)));
+        // Where it is known what was denied, nothing has to be guessed.
+        let hint = hint.filter(|_| denied.is_empty());
+        let hint = hint.map(|hint| match &tool.component.origin {
+            Origin::Added(entry) => format!(
+                "hint: {}; `host grant {}` with one of them allows it for good",
+                secrets.redact(&hint),
+                entry.id
+            ),
+            Origin::File(_) => format!("hint: {}", secrets.redact(&hint)),
+        });
         let notes: Vec<String> = denied.iter().map(|denied| note(tool, denied)).chain(hint).collect();
         let result = match result {
             Ok(outcome) => Ok(CallOutcome { notes, ..outcome }),
@@ -312,9 +334,13 @@ impl LifecycleManager {
     async fn call_function(&self, tool: &Tool, function: &Function, arguments: &Value) -> Result<Ended, ExecuteError> {
         let given = arguments;
         let arguments = json_to_arguments(function, given).map_err(ExecuteError::Arguments)?;
-        let (Code::Functions(program), Action::Function(index)) =
-            (tool.component.revision.code(&self.compiler).await?, &tool.action)
-        else {
+        let (Code::Functions(program), Action::Function(index)) = (
+            tool.component
+                .revision
+                .code(&self.compiler, tool.component.confinement.limits())
+                .await?,
+            &tool.action,
+        ) else {
             return Err(ExecuteError::Stopped);
         };
         let confinement = &tool.component.confinement;
@@ -334,7 +360,12 @@ impl LifecycleManager {
 
     async fn run_command(&self, tool: &Tool, target: &Target, arguments: &Value) -> Result<Ended, ExecuteError> {
         let (plan, CommandLine { argv, stdin }) = target.command_line(arguments).map_err(ExecuteError::Arguments)?;
-        let Code::Program(executable) = tool.component.revision.code(&self.compiler).await? else {
+        let Code::Program(executable) = tool
+            .component
+            .revision
+            .code(&self.compiler, tool.component.confinement.limits())
+            .await?
+        else {
             return Err(ExecuteError::Stopped);
         };
         let confinement = &tool.component.confinement;
@@ -385,7 +416,11 @@ impl LifecycleManager {
         loop {
             changes.mark_unchanged();
             for loaded in self.registry().components() {
-                if let Err(error) = loaded.revision.compile_ahead(&self.compiler).await {
+                if let Err(error) = loaded
+                    .revision
+                    .compile_ahead(&self.compiler, loaded.confinement.limits())
+                    .await
+                {
                     tracing::warn!(component = %loaded.id, "{error}");
                 }
             }
@@ -454,7 +489,32 @@ fn without_secrets(returned: Returned, secrets: &Secrets) -> Returned {
         Returned::Bytes(bytes) => Returned::Bytes(redact(bytes)),
         Returned::SomeBytes(bytes) => Returned::SomeBytes(redact(bytes)),
         Returned::OkBytes(bytes) => Returned::OkBytes(redact(bytes)),
-        Returned::Val(value) => Returned::Val(value),
+        Returned::Val(mut value) => {
+            if !secrets.is_empty() {
+                redact_bytes_in(&mut value, secrets);
+            }
+            Returned::Val(value)
+        }
+    }
+}
+
+/// The same for bytes inside of other values.
+fn redact_bytes_in(value: &mut Val, secrets: &Secrets) {
+    let inner = |values: &mut Vec<Val>| values.iter_mut().for_each(|value| redact_bytes_in(value, secrets));
+    match value {
+        Val::List(items) if matches!(items.first(), Some(Val::U8(_))) => {
+            let byte = |item: &Val| if let Val::U8(byte) = item { *byte } else { 0 };
+            let bytes: Vec<u8> = items.iter().map(byte).collect();
+            if let Cow::Owned(redacted) = secrets.redact_bytes(&bytes) {
+                *items = redacted.into_iter().map(Val::U8).collect();
+            }
+        }
+        Val::List(items) | Val::Tuple(items) => inner(items),
+        Val::Record(fields) => fields.iter_mut().for_each(|(_, value)| redact_bytes_in(value, secrets)),
+        Val::Map(entries) => entries.iter_mut().for_each(|(_, value)| redact_bytes_in(value, secrets)),
+        Val::Variant(_, Some(value)) | Val::Option(Some(value)) => redact_bytes_in(value, secrets),
+        Val::Result(Ok(Some(value)) | Err(Some(value))) => redact_bytes_in(value, secrets),
+        _ => {}
     }
 }
 
@@ -493,16 +553,9 @@ impl<'a> Record<'a> {
         Self {
             audit,
             line: Line {
-                time: String::new(),
                 component: tool.component.id.as_str(),
                 digest: tool.component.revision.metadata.digest.to_string(),
-                tool: tool.definition.name.as_str(),
-                caller: &caller.name,
-                arguments: audit::shape(arguments),
-                duration_ms: 0.0,
-                outcome: Outcome::Cancelled,
-                error: None,
-                denied: vec![],
+                ..Line::new(tool.definition.name.as_str(), caller, arguments)
             },
             start: Instant::now(),
         }

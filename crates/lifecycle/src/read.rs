@@ -150,6 +150,7 @@ impl LifecycleManager {
             Contents::Program { exports, is_module } => {
                 let mut program = ProgramMetadata::new(exports, is_module);
                 let sandbox = &self.compiler.sandbox;
+                let within = self.compiler.sandbox.limits().compile_timeout;
                 let executable = || -> Result<Arc<Executable>, CodeError> {
                     // It would be compiled for nothing.
                     let unknown = program.unknown_imports();
@@ -159,7 +160,7 @@ impl LifecycleManager {
                     let kind = program.code_kind();
                     let compiled = self
                         .compiler
-                        .compiled(&digest, kind, || Ok::<_, CodeError>(Cow::Borrowed(bytes)))?;
+                        .compiled(&digest, kind, within, || Ok::<_, CodeError>(Cow::Borrowed(bytes)))?;
                     Ok(Arc::new(sandbox.link_executable(&compiled, kind, &program.exports)?))
                 };
                 let given = commands::description(&with.descriptions, bytes, &mut warnings);

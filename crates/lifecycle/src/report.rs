@@ -7,7 +7,7 @@ use policy::{Access, DirectoryGrant, Grants, Limits, Permission, Rule, Variable}
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::confine::RuleSource;
+use crate::confine::{InstanceMode, RuleSource};
 use crate::id::ComponentId;
 
 /// All components.
@@ -106,6 +106,8 @@ pub struct PolicyReport {
     pub server_grants: Vec<GrantReport>,
     /// Every rule that holds for it, directories and all else, and who said so.
     pub rules: Vec<RuleReport>,
+    /// Whether its calls share what it remembers.
+    pub instance: InstanceMode,
     /// What it imports and was not granted at all.
     pub not_granted: Vec<MissingReport>,
     /// What one call may use up.
@@ -128,7 +130,7 @@ impl RuleReport {
         let shown = match rule {
             Rule::Allow(Permission::Env(variable)) => Rule::Allow(Permission::Env(Variable {
                 name: variable.name.clone(),
-                value: None,
+                value: variable.value.as_ref().map(|_| "…".to_owned()),
             })),
             other => other.clone(),
         };
@@ -325,6 +327,7 @@ mod tests {
                 &"--allow-env=TZ=UTC".parse().unwrap(),
                 RuleSource::CommandLine,
             )],
+            instance: InstanceMode::Fresh,
             not_granted: vec![],
             limits: (&Limits::default()).into(),
         };
@@ -351,9 +354,21 @@ mod tests {
         let keys: Vec<&String> = policy.as_object().unwrap().keys().collect();
         assert_eq!(
             keys,
-            ["id", "digest", "grants", "serverGrants", "rules", "notGranted", "limits"]
+            [
+                "id",
+                "digest",
+                "grants",
+                "serverGrants",
+                "rules",
+                "instance",
+                "notGranted",
+                "limits"
+            ]
         );
-        assert_eq!(policy["rules"][0], json!({"rule": "--allow-env=TZ", "from": "command-line"}));
+        assert_eq!(
+            policy["rules"][0],
+            json!({"rule": "--allow-env=TZ=…", "from": "command-line"})
+        );
     }
 
     #[test]

@@ -224,9 +224,13 @@ impl LifecycleManager {
         });
         // Whether anything of a program is offered is known only now.
         let origin = Origin::File(absolute(path));
-        if self.registry().broken().iter().any(|broken| broken.origin == origin) {
+        let registry = self.registry();
+        if let Some(broken) = registry.broken().iter().find(|broken| broken.origin == origin) {
             self.change(|served| served.files.retain(|member| member.origin != origin));
-            return Err(LoadError::NoCommands { path: path.to_owned() });
+            return Err(LoadError::NotServed {
+                path: path.to_owned(),
+                reason: broken.reason.clone(),
+            });
         }
         Ok(problems)
     }
@@ -237,9 +241,10 @@ impl LifecycleManager {
         let origin = Origin::File(absolute(path));
         let registry = self.registry();
         let loaded = registry.components().iter().find(|loaded| loaded.origin == origin);
-        loaded
-            .map(|loaded| loaded.id.clone())
-            .ok_or_else(|| LoadError::NoCommands { path: path.to_owned() })
+        loaded.map(|loaded| loaded.id.clone()).ok_or_else(|| LoadError::NotServed {
+            path: path.to_owned(),
+            reason: "it was taken away meanwhile".to_owned(),
+        })
     }
 
     /// Offers the tools that metadata describes. No code is needed for that.
@@ -326,6 +331,35 @@ impl LifecycleManager {
                  hint: look at what has changed, and write the new `sha256` there if you want it"
             )
         })
+    }
+
+    /// Looks again at what was granted to the components that are served, whose bytes stay as they are.
+    pub(crate) fn refresh_grants(&self) {
+        let index = match self.store().and_then(|store| store.index()) {
+            Ok(index) => index,
+            Err(error) => {
+                tracing::warn!("{error}");
+                return;
+            }
+        };
+        self.change(|served| {
+            for member in &mut served.added {
+                let Origin::Added(entry) = &member.origin else { continue };
+                let mut entry = Entry::clone(entry);
+                // Grants are for certain bytes; and who was removed has none.
+                let now = index.entry(&entry.id).filter(|now| now.digest == entry.digest);
+                entry.grants = now.map(|now| now.grants.clone()).unwrap_or_default();
+                member.origin = Origin::Added(Arc::new(entry));
+            }
+        });
+    }
+
+    /// Where changes of grants and secrets would be seen.
+    pub(crate) fn watched_grants(&self) -> Vec<PathBuf> {
+        let store = self.compiler.store.as_ref();
+        store
+            .map(|store| vec![store.index_file(), store.secrets_file()])
+            .unwrap_or_default()
     }
 
     /// Where changes of what is served would be seen.

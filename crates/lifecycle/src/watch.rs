@@ -23,6 +23,7 @@ pub struct WatchError(#[from] notify::Error);
 /// Swaps what has changed, as long as it lives.
 #[derive(Debug)]
 pub struct Watch {
+    follow: Follow,
     manager: Arc<LifecycleManager>,
     watcher: RecommendedWatcher,
     /// What was watched at the last look: folders, and whether with all that is below.
@@ -30,9 +31,18 @@ pub struct Watch {
     events: mpsc::UnboundedReceiver<()>,
 }
 
+/// How far a watch goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follow {
+    /// Everything: what is served, and what it may use.
+    Everything,
+    /// What was granted, and secrets. The bytes that are served stay.
+    Grants,
+}
+
 impl LifecycleManager {
     /// Starts to watch. What happens from now on is seen when the watch runs.
-    pub fn watch(self: &Arc<Self>) -> Result<Watch, WatchError> {
+    pub fn watch(self: &Arc<Self>, follow: Follow) -> Result<Watch, WatchError> {
         let (sender, events) = mpsc::unbounded_channel();
         let home = self.config.home.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -44,6 +54,7 @@ impl LifecycleManager {
             let _ = sender.send(());
         })?;
         let mut watch = Watch {
+            follow,
             manager: Arc::clone(self),
             watcher,
             watched: BTreeSet::new(),
@@ -70,7 +81,12 @@ impl Watch {
                     tracing::warn!("{error}");
                 }
                 let manager = Arc::clone(&self.manager);
-                if tokio::task::spawn_blocking(move || manager.refresh()).await.is_err() {
+                let follow = self.follow;
+                let refresh = move || match follow {
+                    Follow::Everything => manager.refresh(),
+                    Follow::Grants => manager.refresh_grants(),
+                };
+                if tokio::task::spawn_blocking(refresh).await.is_err() {
                     return;
                 }
                 if self.folders().is_subset(&self.watched) {
@@ -111,7 +127,11 @@ impl Watch {
     /// is never watched itself, and a folder that is missing is seen from the one above it.
     fn folders(&self) -> BTreeSet<(PathBuf, bool)> {
         let mut folders = BTreeSet::new();
-        for path in self.manager.watched() {
+        let watched = match self.follow {
+            Follow::Everything => self.manager.watched(),
+            Follow::Grants => self.manager.watched_grants(),
+        };
+        for path in watched {
             let folder = if path.is_dir() {
                 path.as_path()
             } else {
@@ -126,12 +146,12 @@ impl Watch {
     }
 }
 
-/// Whether an event can have changed what is served: reading does not, and of the store only two files say what that is.
+/// Whether an event can have changed what is served: reading does not, and of the store only three files say what that is.
 fn concerns(event: &Event, home: Option<&Path>) -> bool {
     let is_ours = |path: &PathBuf| match path.parent() {
         Some(parent) if Some(parent) == home => {
             let name = path.file_name().and_then(|name| name.to_str());
-            matches!(name, Some("components.toml" | "host.toml"))
+            matches!(name, Some("components.toml" | "host.toml" | "secrets.toml"))
         }
         _ => true,
     };

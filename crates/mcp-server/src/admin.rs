@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use component2json::{ArgumentErrors, ExportName, Field, Function, Kind, Label, Type, TypeRef, input_schema, json_to_arguments};
 use lifecycle::{
-    AdminError, CallOutcome, ComponentId, ComponentList, DirectoryPermission, LifecycleManager, LoadReport, PolicyReport,
-    UnloadReport,
+    AdminError, AuditError, CallOutcome, ComponentId, ComponentList, DirectoryPermission, LifecycleManager, LoadReport,
+    PolicyReport, UnloadReport,
 };
 use rmcp::model::{Tool, ToolAnnotations};
 use schemars::JsonSchema;
@@ -49,6 +49,8 @@ pub(crate) enum Failure {
     Arguments(ArgumentErrors),
     #[error(transparent)]
     Refused(#[from] AdminError),
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     #[error("the host itself failed in this call: {0}. Please report this")]
     Json(#[from] serde_json::Error),
 }

@@ -104,7 +104,14 @@ impl Server {
                 let call = async move { manager.execute_component_call(&tool, &arguments, &caller).await };
                 run(name, call, context).await
             }
-            Callable::Admin(tool) => run(name, async move { tool.call(&manager, arguments).await }, context).await,
+            Callable::Admin(tool) => {
+                let (caller, named) = (caller(context), name.to_owned());
+                let call = async move {
+                    let work = tool.call(&manager, arguments.clone());
+                    manager.recorded(&named, &arguments, &caller, work).await
+                };
+                run(name, call, context).await
+            }
         })
     }
 }

@@ -68,6 +68,9 @@ const WAITING: usize = 16;
 const MAX_OPEN_REQUESTS: usize = 1024;
 const MAX_OPEN_BYTES: usize = 8 << 20;
 
+/// What a request takes at least, however short it is.
+const MIN_REQUEST: usize = 4 << 10;
+
 /// How long a client that has ended its side may take to read a piece of what is left.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PIECE: usize = 64 << 10;
@@ -109,7 +112,8 @@ impl OpenRequests {
     fn received(&self, message: &ClientJsonRpcMessage, size: usize) {
         match message {
             ClientJsonRpcMessage::Request(request) => {
-                self.sizes().insert(request.id.clone(), size);
+                // One id for many requests does not make them fewer.
+                *self.sizes().entry(request.id.clone()).or_default() += size.max(MIN_REQUEST);
             }
             // What is cancelled is not answered.
             ClientJsonRpcMessage::Notification(notification) => {

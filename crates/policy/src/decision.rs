@@ -42,7 +42,7 @@ impl Grants {
     /// May a place be asked for? That is known before anything is looked up.
     pub fn may_ask(&self, asked: &Destination) -> Result<(), Refusal> {
         let Destination { scheme, host, port } = asked;
-        let is_denied = |rule: &&NetworkRule| rule.speaks_of(*scheme, *port) && rule.host.forbids(host);
+        let is_denied = |rule: &&NetworkRule| rule.forbids(*scheme, *port) && rule.host.forbids(host);
         if let Some(rule) = self.denied_network.iter().find(is_denied) {
             return Err(Refusal::of(asked, Reason::denied(rule), None));
         }
@@ -71,7 +71,7 @@ impl Grants {
             self.may_ask(&dialled)?;
         }
         let Destination { scheme, port, .. } = *asked;
-        let is_denied = |rule: &&NetworkRule| rule.speaks_of(scheme, port) && rule.host.forbids_address(address);
+        let is_denied = |rule: &&NetworkRule| rule.forbids(scheme, port) && rule.host.forbids_address(address);
         if let Some(rule) = self.denied_network.iter().find(is_denied) {
             return Err(Refusal::of(asked, Reason::denied(rule), None));
         }
@@ -98,6 +98,12 @@ impl Grants {
 impl NetworkRule {
     fn speaks_of(&self, scheme: Scheme, port: u16) -> bool {
         self.scheme.is_none_or(|own| own == scheme) && self.ports.contains(port)
+    }
+
+    /// A denial of HTTP holds for raw sockets, too: whoever has one can speak HTTP by itself.
+    fn forbids(&self, scheme: Scheme, port: u16) -> bool {
+        let is_http = matches!(self.scheme, Some(Scheme::Http | Scheme::Https));
+        self.speaks_of(scheme, port) || is_http && scheme == Scheme::Tcp && self.ports.contains(port)
     }
 }
 

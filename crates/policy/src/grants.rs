@@ -140,13 +140,16 @@ impl Grants {
         allowed.map(Rule::Allow).chain(denied.map(Rule::Deny)).collect()
     }
 
-    /// Takes a rule back. Was it there? A directory is found by its access too, a variable by its name alone.
+    /// Takes a rule back. Was it there? A directory is found by its access too, a variable by its name, and by its value where one is
+    /// given.
     pub fn remove(&mut self, rule: &Rule) -> bool {
         match rule {
             Rule::Allow(Permission::Read(directory)) => self.remove_directory(directory, Access::Read),
             Rule::Allow(Permission::Write(directory)) => self.remove_directory(directory, Access::Write),
             Rule::Allow(Permission::Net(rule)) => remove_where(&mut self.network, |known| known == rule),
-            Rule::Allow(Permission::Env(variable)) => remove_where(&mut self.environment, |known| known.name == variable.name),
+            Rule::Allow(Permission::Env(variable)) => remove_where(&mut self.environment, |known| {
+                known.name == variable.name && (variable.value.is_none() || known.value == variable.value)
+            }),
             Rule::Allow(Permission::Secret(name)) => remove_where(&mut self.secrets, |known| known == name),
             Rule::Allow(Permission::All) => std::mem::take(&mut self.all),
             Rule::Deny(Denial::Read(path)) => remove_where(&mut self.denied_directories, |known| known == path),

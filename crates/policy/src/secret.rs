@@ -117,6 +117,33 @@ impl Secrets {
         Cow::Owned(redacted)
     }
 
+    /// The same, where capital letters were made small: for names of hosts.
+    pub fn without_case<'text>(&self, text: &'text str) -> Cow<'text, str> {
+        let small = |(name, value): &(SecretName, SecretValue)| {
+            let small = SecretValue {
+                plain: value.plain.to_ascii_lowercase(),
+                escaped: None,
+            };
+            (name.clone(), small)
+        };
+        let small: Self = self.0.iter().map(small).collect();
+        match self.redact(text) {
+            Cow::Borrowed(text) => small.redact(text),
+            Cow::Owned(redacted) => Cow::Owned(small.redact(&redacted).into_owned()),
+        }
+    }
+
+    /// How many bytes at the end of something that was cut off may be the beginning of a secret.
+    pub fn cut_at_the_end(&self, bytes: &[u8]) -> usize {
+        let begins = |value: &SecretValue| {
+            let secret = value.expose().as_bytes();
+            let lengths = (1..secret.len().min(bytes.len() + 1)).rev();
+            let mut lengths = lengths.filter(|length| secret.get(..*length).is_some_and(|start| bytes.ends_with(start)));
+            lengths.next().unwrap_or_default()
+        };
+        self.0.iter().map(|(_, value)| begins(value)).max().unwrap_or_default()
+    }
+
     /// The same for what need not be text.
     pub fn redact_bytes<'bytes>(&self, bytes: &'bytes [u8]) -> Cow<'bytes, [u8]> {
         let found = self.find(bytes);

@@ -150,7 +150,13 @@ pub(crate) fn guises(address: IpAddr) -> impl Iterator<Item = IpAddr> {
         IpAddr::V6(address) => carried(address),
     };
     let inner = inner.into_iter().flatten();
-    std::iter::once(address).chain(inner.flat_map(|inner| [inner.into(), inner.to_ipv6_mapped().into()]))
+    // Who connects to no address in particular is connected to this machine.
+    let is_none = address.is_unspecified() || inner.clone().any(|inner| inner.is_unspecified());
+    let machine = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+    let machine = machine.into_iter().filter(move |_| is_none);
+    std::iter::once(address)
+        .chain(machine)
+        .chain(inner.flat_map(|inner| [inner.into(), inner.to_ipv6_mapped().into()]))
 }
 
 #[cfg(test)]

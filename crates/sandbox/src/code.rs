@@ -32,6 +32,11 @@ pub enum CodeError {
 }
 
 impl CodeError {
+    /// Whether it would be the same another time.
+    pub fn lasts(&self) -> bool {
+        !matches!(self, Self::CompileDeadline(_) | Self::Worker(_))
+    }
+
     pub(crate) fn engine(error: wasmtime::Error) -> Self {
         Self::Engine(format!("{error:#}"))
     }

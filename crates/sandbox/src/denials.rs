@@ -32,7 +32,6 @@ pub(crate) struct Denials(Arc<Mutex<Vec<Denied>>>);
 impl Denials {
     pub(crate) fn add(&self, denied: impl Into<Denied>) {
         let denied = denied.into();
-        tracing::info!(what = denied.what.escape_debug().to_string(), "denied");
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < REMEMBERED && !all.contains(&denied) {
             all.push(denied);

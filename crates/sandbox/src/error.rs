@@ -39,7 +39,7 @@ pub enum CallError {
     #[error("the host itself failed in this call; other calls are not affected. Please report this")]
     HostPanic,
     #[error(
-        "busy: {running} calls are running, as many as may, and others wait already\nhint: try again later, or allow more with `--max-concurrent-calls`"
+        "busy: as many calls are running as may ({running}), and no more can wait\nhint: try again later, or allow more with `--max-concurrent-calls`"
     )]
     Busy { running: u32 },
     #[error("the call was stopped")]

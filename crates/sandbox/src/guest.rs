@@ -70,7 +70,7 @@ impl Watch {
     fn renew(&mut self, limits: &Limits) {
         self.stdout.take();
         self.stderr.take();
-        self.usage.refused = false;
+        self.usage.refused = None;
         self.deadline = Instant::now() + limits.timeout.duration();
         self.cpu = limits.max_cpu.duration();
     }
@@ -138,6 +138,7 @@ impl Guest {
     pub(crate) fn renew(&mut self) {
         self.watch.renew(&self.confinement.limits);
         self.outgoing.renew();
+        self.sockets.renew();
         self.denials.take();
     }
 }
@@ -232,7 +233,14 @@ pub(crate) struct Usage {
     /// What the last growth added, until it is known to have worked.
     pending: usize,
     /// Whether more was asked for than there is. A guest that is refused usually traps soon, for no reason that its trap would tell.
-    pub(crate) refused: bool,
+    pub(crate) refused: Option<Refused>,
+}
+
+/// What a guest asked for too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Memory,
+    TableElements,
 }
 
 impl Usage {
@@ -245,7 +253,7 @@ impl Usage {
             memories: limits.max_memories.get() as usize,
             used: 0,
             pending: 0,
-            refused: false,
+            refused: None,
         }
     }
 
@@ -253,7 +261,7 @@ impl Usage {
         let added = desired.saturating_sub(current);
         let used = self.used.saturating_add(added);
         if used > self.limit {
-            self.refused = true;
+            self.refused = Some(Refused::Memory);
             return false;
         }
         (self.used, self.pending) = (used, added);
@@ -281,7 +289,7 @@ impl ResourceLimiter for Usage {
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         self.pending = 0;
         if desired > self.table_elements {
-            self.refused = true;
+            self.refused = Some(Refused::TableElements);
             return Ok(false);
         }
         let sizes = (current.saturating_mul(TABLE_ELEMENT), desired.saturating_mul(TABLE_ELEMENT));
@@ -321,11 +329,11 @@ mod tests {
         assert!(usage.memory_growing(0, 600, None).unwrap());
         assert!(usage.memory_growing(0, 300, Some(300)).unwrap());
         assert!(!usage.memory_growing(300, 400, Some(300)).unwrap(), "beyond its own maximum");
-        assert!(!usage.refused, "which is no limit of ours");
+        assert_eq!(usage.refused, None, "which is no limit of ours");
         assert!(usage.memory_growing(300, 400, None).unwrap());
         usage.memory_grow_failed(wasmtime::format_err!("no memory")).unwrap();
         assert!(usage.table_growing(0, 12, None).unwrap(), "what failed is not counted");
         assert!(!usage.memory_growing(600, 700, None).unwrap());
-        assert!(usage.refused);
+        assert_eq!(usage.refused, Some(Refused::Memory));
     }
 }

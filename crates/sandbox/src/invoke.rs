@@ -12,9 +12,9 @@ use wasmtime_wasi::I32Exit;
 use crate::capture::Captured;
 use crate::code::{Executable, Main, Program};
 use crate::confinement::{Confinement, Sharing};
-use crate::denials::Denied;
+use crate::denials::{Denials, Denied};
 use crate::error::CallError;
-use crate::guest::{Guest, ModuleGuest, Start, Watch, Watched};
+use crate::guest::{Guest, ModuleGuest, Refused, Start, Watch, Watched};
 use crate::ticker::TICK;
 
 /// What is shown of what a failed guest printed.
@@ -91,7 +91,7 @@ pub(crate) async fn invoke(
     .await;
     let watch = store.data().watch();
     log_output(watch, &confinement.secrets);
-    let denied = store.data().denials.take();
+    let denied = denials(&store.data().denials, &confinement.secrets);
     let result = match result {
         Ok((instance, returned)) => {
             if confinement.sharing == Sharing::Shared {
@@ -133,7 +133,7 @@ pub(crate) async fn execute(executable: &Executable, start: Start, confinement: 
             .await;
             Finished {
                 result: exited(result, store.data().watch(), &confinement.secrets),
-                denied: store.data().denials.take(),
+                denied: denials(&store.data().denials, &confinement.secrets),
             }
         }
         Main::Module(instance) => {
@@ -166,9 +166,19 @@ fn exit_code(ended: wasmtime::Result<i32>) -> wasmtime::Result<i32> {
 fn exited(result: Result<i32, CallError>, watch: &Watch, secrets: &Secrets) -> Result<Exited, CallError> {
     Ok(Exited {
         exit_code: result.map_err(|error| with_output(error, watch, secrets))?,
-        stdout: watch.stdout.take(),
-        stderr: watch.stderr.take(),
+        stdout: whole(watch.stdout.take(), secrets),
+        stderr: whole(watch.stderr.take(), secrets),
     })
+}
+
+/// What was printed, without a secret that was cut in the middle and could not be found any more.
+fn whole(mut captured: Captured, secrets: &Secrets) -> Captured {
+    if captured.dropped > 0 {
+        let cut = secrets.cut_at_the_end(&captured.bytes);
+        captured.bytes.truncate(captured.bytes.len() - cut);
+        captured.dropped += cut as u64;
+    }
+    captured
 }
 
 /// Does something in a store, for as long as its guest may take. Epochs stop a guest that computes; the timer stops one that waits.
@@ -181,6 +191,22 @@ async fn within_limits<T: Watched, R>(
         Ok(result) => result.map_err(|error| explain(&error, store.data(), limits)),
         Err(_) => Err(CallError::Deadline(limits.timeout)),
     }
+}
+
+/// What was refused, with no secret in it: a guest can ask for a host of any name. Names of hosts have no capital letters.
+fn denials(denials: &Denials, secrets: &Secrets) -> Vec<Denied> {
+    let mut all = denials.take();
+    for denied in &mut all {
+        let shown = |text: &str| secrets.without_case(text).into_owned();
+        let remedy = denied.remedy.as_ref().map(ToString::to_string);
+        // A rule with a secret in it helps nobody.
+        if remedy.is_some_and(|remedy| shown(&remedy) != remedy) {
+            denied.remedy = None;
+        }
+        denied.what = shown(&denied.what);
+        tracing::info!(what = denied.what.escape_debug().to_string(), "denied");
+    }
+    all
 }
 
 fn log_output(watch: &Watch, secrets: &Secrets) {
@@ -265,8 +291,15 @@ fn explain(error: &wasmtime::Error, guest: &impl Watched, limits: &Limits) -> Ca
     if matches!(error.downcast_ref::<ResourceTableError>(), Some(ResourceTableError::Full)) {
         return CallError::Handles(limits.max_handles.get());
     }
-    if guest.watch().usage.refused {
-        return CallError::Memory(limits.max_memory);
+    match guest.watch().usage.refused {
+        Some(Refused::Memory) => return CallError::Memory(limits.max_memory),
+        Some(Refused::TableElements) => {
+            return CallError::TooMany {
+                what: "elements in a table",
+                limit: "max_table_elements",
+            };
+        }
+        None => {}
     }
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {
         return CallError::Busy {

@@ -57,6 +57,12 @@ impl Call {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self.remote.find(&self.target)? {
             Named::Component(component) => self.call_component(&component),
+            Named::Server(_) if !self.grants.is_empty() || self.audit.is_set() => {
+                bail!(
+                    "grants and the audit are for components, and `{}` is a server, which has its own",
+                    self.target
+                )
+            }
             Named::Server(target) => remote::run(&self, &target),
         }
     }

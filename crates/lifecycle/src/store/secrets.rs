@@ -44,6 +44,17 @@ impl Store {
         })
     }
 
+    /// Forgets all secrets of components. Which had some?
+    pub fn forget_secrets(&self, ids: &[ComponentId]) -> Result<Vec<ComponentId>, StoreError> {
+        if self.secrets()?.keys().all(|id| !ids.contains(id)) {
+            return Ok(Vec::new());
+        }
+        self.change_secrets(|secrets| {
+            let had = ids.iter().filter(|id| secrets.remove(id).is_some());
+            had.cloned().collect()
+        })
+    }
+
     /// Those secrets of a component that it was granted.
     pub(crate) fn granted_secrets(&self, id: &ComponentId, granted: impl Fn(&SecretName) -> bool) -> Result<Secrets, StoreError> {
         let own = self.secrets()?.remove(id).unwrap_or_default().into_iter();

@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use lifecycle::{
-    ComponentReport, Config, GrantReport, LimitsReport, LoadOutcome, MissingReport, RESERVED_NAMES, RuleReport, RuleSource, Status,
-    UnloadOutcome,
+    ComponentReport, Config, GrantReport, InstanceMode, LimitsReport, LoadOutcome, MissingReport, RESERVED_NAMES, RuleReport,
+    RuleSource, Status, UnloadOutcome,
 };
 use rmcp::model::ErrorCode;
 use serde_json::Map;
@@ -155,6 +155,7 @@ fn answers_are_what_the_schemas_promise() {
             rule: "--allow-net=https://api.example.com".to_owned(),
             from: RuleSource::Grant,
         }],
+        instance: InstanceMode::Fresh,
         not_granted: vec![MissingReport {
             what: "files".to_owned(),
             option: "--allow-read=DIR".to_owned(),

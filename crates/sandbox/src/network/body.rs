@@ -9,9 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use policy::ByteSize;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep};
 use wasmtime_wasi_http::Error;
+
+use crate::denials::{Denials, Denied};
 
 /// What a call may still receive; clones share it.
 #[derive(Clone, Debug)]
@@ -41,6 +44,7 @@ impl Allowance {
 pub(super) struct Received {
     pub(super) incoming: Incoming,
     pub(super) allowance: Allowance,
+    pub(super) denials: Denials,
     /// What may pass between two pieces.
     pub(super) patience: Duration,
     pub(super) waiting: Pin<Box<Sleep>>,
@@ -77,6 +81,13 @@ impl Body for Received {
                 if self.allowance.take(size) {
                     Some(Ok(frame))
                 } else {
+                    self.denials.add(Denied {
+                        what: format!(
+                            "to receive more than {} over HTTP in one call; `--max-received` allows more",
+                            ByteSize::from_bytes(self.allowance.whole)
+                        ),
+                        remedy: None,
+                    });
                     Some(Err(Error::HttpResponseBodySize(Some(self.allowance.whole))))
                 }
             }

@@ -66,7 +66,7 @@ impl WasiHttpHooks for Outgoing {
                     return Err(Error::HttpRequestUriInvalid);
                 }
             };
-            send(&confinement, &destination, request, options, allowance)
+            send(&confinement, &destination, request, options, allowance, denials.clone())
                 .await
                 .map_err(|error| match error {
                     SendError::Http(error) => error,
@@ -146,6 +146,7 @@ async fn send(
     mut request: http::Request<WasiBody>,
     options: Option<RequestOptions>,
     allowance: Allowance,
+    denials: Denials,
 ) -> Result<(http::Response<WasiBody>, Sent), SendError> {
     let options = options.unwrap_or_default();
     let limits = &confinement.limits;
@@ -179,6 +180,7 @@ async fn send(
         let received = Received {
             incoming,
             allowance,
+            denials,
             patience,
             waiting: Box::pin(tokio::time::sleep(patience)),
             _connection: connection,

@@ -60,6 +60,11 @@ impl Sockets {
             });
     }
 
+    /// A new call begins, which may look up as many names as any other.
+    pub(crate) fn renew(&self) {
+        self.names().lookups = 0;
+    }
+
     fn names(&self) -> MutexGuard<'_, Names> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -116,6 +121,11 @@ impl Sockets {
         let mut names = self.names();
         names.lookups += 1;
         if names.lookups > MAX_LOOKUPS {
+            drop(names);
+            self.denials.add(Denied {
+                what: format!("to look up more than {MAX_LOOKUPS} names in one call"),
+                remedy: None,
+            });
             return Err(Refused::Denied);
         }
         Ok(Some(name))
