@@ -326,7 +326,7 @@ pub(crate) struct LimitOptions {
     /// Calls of one component, and of all, that run at the same time [default: 64]
     #[arg(long, value_name = "NUMBER")]
     max_concurrent_calls: Option<NonZeroU32>,
-    /// Calls that wait for their turn before others are told to come back [default: 256]
+    /// Calls that wait for their turn before others are told to come back [default: 512]
     #[arg(long, value_name = "NUMBER")]
     max_waiting_calls: Option<u32>,
     /// Time to compile a component [default: 2m]

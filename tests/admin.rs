@@ -272,7 +272,19 @@ fn a_grant_is_given_used_and_taken_back() {
         let id = json!({"id": "cli-clap"});
         let before = manage(&mut client, "get_policy", id.clone());
         let keys: Vec<&str> = before.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(keys, ["id", "digest", "grants", "serverGrants", "limits"]);
+        assert_eq!(
+            keys,
+            [
+                "id",
+                "digest",
+                "grants",
+                "serverGrants",
+                "rules",
+                "instance",
+                "notGranted",
+                "limits"
+            ]
+        );
         assert_eq!((&before["grants"], &before["serverGrants"]), (&json!([]), &json!([])));
         assert_eq!(before["limits"]["timeoutMs"], 30_000);
 

@@ -488,7 +488,6 @@ fn a_running_server_follows_grants_and_secrets() {
     set("first-value");
     let mut server = home.serve(&[], &[]);
     server.initialize();
-    assert_eq!(secret_of(&mut server), json!([]));
     let expect = |server: &mut support::Server, value: &str| {
         let letters = json!(value.chars().map(String::from).collect::<Vec<_>>());
         for _ in 0..600 {
@@ -499,12 +498,13 @@ fn a_running_server_follows_grants_and_secrets() {
         }
         panic!("the server does not follow: {}", secret_of(server));
     };
+    expect(&mut server, "no such variable");
     assert_eq!(home.run(&["grant", id, "--allow-secret=TOKEN"]).code, 0);
     expect(&mut server, "first-value");
     set("second-value");
     expect(&mut server, "second-value");
     assert_eq!(home.run(&["revoke", id, "--everything"]).code, 0);
-    expect(&mut server, "");
+    expect(&mut server, "no such variable");
     server.close_well();
     // With the component its secrets go.
     let removed = home.run(&["remove", id]);
@@ -654,7 +654,8 @@ fn more_calls_than_may_run_wait_and_more_than_may_wait_are_told_so() {
     }
     told.sort();
     assert!(
-        told[0].contains("busy: 1 calls are running") || told[1].contains("busy: 1 calls are running"),
+        told.iter()
+            .any(|told| told.contains("busy: as many calls are running as may (1)")),
         "{told:?}"
     );
     assert_eq!(

@@ -14,7 +14,7 @@ use crate::support::{Home, Server, guest, proc};
 const SLACK_KIBIBYTES: u64 = 32 << 10;
 
 /// How often an attack is made before anything is measured: code is mapped then, and pools are filled.
-const WARM_UP: usize = 4;
+const WARM_UP: usize = 2;
 
 /// How often it is made between the two measurements.
 const ROUNDS: usize = 3;

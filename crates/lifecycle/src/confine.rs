@@ -19,13 +19,13 @@ use crate::report::RuleReport;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuleSource {
-    /// `host grant`, or `host add`: for the bytes that were there then.
+    // `host grant`, or `host add`: for the bytes that were there then.
     Grant,
-    /// `[components.ID]` of `host.toml`.
+    // `[components.ID]` of `host.toml`.
     Component,
-    /// `[defaults]` of `host.toml`.
+    // `[defaults]` of `host.toml`.
     Defaults,
-    /// The command line of this process, or the policy file that it names.
+    // The command line of this process, or the policy file that it names.
     CommandLine,
 }
 
@@ -44,10 +44,10 @@ impl std::fmt::Display for RuleSource {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InstanceMode {
-    /// Every call has an instance of its own.
+    // Every call has an instance of its own.
     #[default]
     Fresh,
-    /// One instance takes all calls, one after the other; after a failure a new one does.
+    // One instance takes all calls, one after the other; after a failure a new one does.
     Shared,
 }
 

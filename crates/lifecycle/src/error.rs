@@ -113,7 +113,7 @@ impl ExecuteError {
 }
 
 /// A path for a person. Names of files may have line breaks in them, which would look like lines of ours.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     let escaped = |c: char| {
         if c.is_control() {
             c.escape_debug().to_string()

@@ -8,7 +8,7 @@ use component2json::{FileKind, file_kind};
 use etcetera::BaseStrategy;
 use policy::ByteSize;
 
-use crate::error::LoadError;
+use crate::error::{LoadError, shown};
 
 /// Where everything is kept unless told otherwise: `$HOST_HOME`, else the platform's data directory.
 pub fn default_home() -> Option<PathBuf> {
@@ -105,7 +105,7 @@ pub(crate) fn assembled(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, LoadErro
         return Ok(bytes);
     }
     let text = String::from_utf8_lossy(&bytes);
-    let assembled = wat::Parser::new().parse_str(None, &text);
+    let assembled = wat::Parser::new().parse_str(Some(Path::new(&shown(path))), &text);
     assembled.map_err(|error| LoadError::Text {
         path: path.to_owned(),
         error: error.to_string(),

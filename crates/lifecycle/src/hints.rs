@@ -209,13 +209,16 @@ mod tests {
         assert_eq!(told(&["a.txt"], stderr, &[("/data", Access::Write)]), None);
         let hint = told(&["a.txt"], stderr, &[("/data", Access::Read)]).unwrap();
         assert!(hint.contains("--allow-write=/data`"), "{hint}");
-        let hint = told(
+        let other = told(&["/srv/x"], "/srv/x: not permitted", &[("/data", Access::Write)]).unwrap();
+        assert!(other.contains("no access"), "{other}");
+        // Who tries to get out gets no help with that.
+        let out = told(
             &["/data/../etc/x"],
             "/data/../etc/x: not permitted",
             &[("/data", Access::Write)],
-        )
-        .unwrap();
-        assert!(hint.contains("no access"), "{hint}");
+        );
+        assert_eq!(out, None);
+        assert_eq!(told(&["/x"], "/x: not permitted", &[("/data", Access::Write)]), None);
     }
 
     #[test]

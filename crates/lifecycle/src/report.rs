@@ -348,7 +348,7 @@ mod tests {
                 "connectTimeoutMs": 10_000,
                 "maxHandles": 1_000,
                 "maxConcurrentCalls": 64,
-                "maxWaitingCalls": 256,
+                "maxWaitingCalls": 512,
             })
         );
         let keys: Vec<&String> = policy.as_object().unwrap().keys().collect();

@@ -73,7 +73,7 @@ limits! {
     /// Calls that run at the same time.
     max_concurrent_calls: NonZeroU32 = count(64),
     /// Calls that wait for others to end; with more of them, a call is refused.
-    max_waiting_calls: u32 = 256,
+    max_waiting_calls: u32 = 512,
     /// How long a connection may take to be made.
     connect_timeout: Timeout = seconds(10),
     /// All HTTP responses of one call together.
@@ -117,7 +117,7 @@ mod tests {
             "max_stdio": "1MiB",
             "max_handles": 1_000,
             "max_concurrent_calls": 64,
-            "max_waiting_calls": 256,
+            "max_waiting_calls": 512,
             "connect_timeout": "10s",
             "max_received": "64MiB",
             "compile_timeout": "2m",

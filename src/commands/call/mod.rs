@@ -299,8 +299,9 @@ fn quoted(word: &str) -> String {
 }
 
 fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
+    let value = serde_json::from_str(text).context("`--args` is not JSON")?;
     refuse_duplicate_keys(text.as_bytes()).context("`--args` cannot be used")?;
-    match serde_json::from_str(text).context("`--args` is not JSON")? {
+    match value {
         Value::Object(object) => Ok(object),
         _ => bail!("`--args` must be a JSON object, as in `{{\"a\": 2}}`"),
     }
