@@ -132,8 +132,8 @@ fn check_wassette(text: &str) -> Result<(), Broken> {
     match read_wassette(text) {
         Ok(policy) => check_grants(&policy.grants),
         Err(error) => {
-            // A file that ends too early has its mistake at the end of it.
-            let lines = text.lines().count() + 1;
+            // A file that ends too early has its mistake at the end of it. To YAML, a carriage return alone ends a line, too.
+            let lines = text.split(['\n', '\r']).count() + 1;
             ensure!((1..=lines).contains(&error.line), "line {} of {lines}: {error}", error.line);
             let message = error.to_string();
             ensure!(without_hidden(&message) == message, "hidden characters in {message:?}");

@@ -169,16 +169,23 @@ fn check_tool(tool: &CommandTool, name: ToolName) -> Result<(), Broken> {
             Ok((plan, line)) => check_words(plan, &line.argv)?,
             Err(errors) => {
                 check_errors(&errors)?;
-                // The schema of several commands together leaves much open.
-                let is_bundle = matches!(tool.target, Target::Bundle(_));
+                // The schema of several commands together leaves much open; and where words after a `--` are something else, no
+                // `--` can keep the others from being read as commands.
+                let plans = tool.target.plans();
+                let is_open = matches!(tool.target, Target::Bundle(_)) || plans.iter().any(has_place_after_dashes);
                 ensure!(
-                    word != HARMLESS || !is_admitted || is_bundle,
+                    word != HARMLESS || !is_admitted || is_open,
                     "the schema admits it, and it is refused: {arguments}: {errors}: {input}"
                 );
             }
         }
     }
     Ok(())
+}
+
+fn has_place_after_dashes(plan: &Plan) -> bool {
+    let args = plan.args.as_deref().unwrap_or_default();
+    args.iter().any(|planned| planned.positional.after_dashes)
 }
 
 /// The word can be a value of a flag and a positional, and never anything else.

@@ -27,7 +27,16 @@ pub(super) fn flags(outline: &Outline, forms: &[Form], family: Family) -> Vec<Fl
     flags.retain(|flag| !asks_for_help(flag) && !asks_for_version(flag));
     merge_negations(&mut flags);
     flags.truncate(MAX_LIST);
+    keep_own_negations(&mut flags);
     flags
+}
+
+/// What turns one flag off is no spelling of another.
+fn keep_own_negations(flags: &mut [Flag]) {
+    let mut taken: HashSet<String> = flags.iter().flat_map(|flag| flag.names.iter().cloned()).collect();
+    for flag in flags {
+        flag.negation = flag.negation.take().filter(|negation| taken.insert(negation.clone()));
+    }
 }
 
 /// What the prose says of a placeholder: `NUM may have a multiplier suffix`.
