@@ -159,7 +159,8 @@ impl Traced {
             .args(["-y", "-qq", "-s", "0", "-e", &format!("trace={calls}"), "-o"])
             .arg(&log);
         if threads {
-            strace.arg("-f");
+            // Not the process that compiles: it writes no file.
+            strace.args(["-f", "-b", "execve"]);
         }
         if !inject.is_empty() {
             strace.args(["-e", &format!("inject={calls}:{inject}")]);
