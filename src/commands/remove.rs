@@ -21,7 +21,8 @@ impl Remove {
         // One that is named twice is removed once.
         let ids: BTreeSet<ComponentId> = self.ids.into_iter().collect();
         let ids: Vec<ComponentId> = ids.into_iter().collect();
-        let store = options::store_manager()?.store()?;
+        let manager = options::store_manager()?;
+        let store = manager.store()?;
         for entry in store.remove(&ids)? {
             output::line(&format!("removed `{}`", entry.id))?;
         }

@@ -50,7 +50,8 @@ struct Named {
 
 impl Secret {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let store = options::store_manager()?.store()?;
+        let manager = options::store_manager()?;
+        let store = manager.store()?;
         match self.action {
             Action::Set(Named { id, name }) => {
                 let value = read_value(&name)?;
