@@ -4,6 +4,9 @@
 //! text is hostile here, so it sees only texts that have no error in their form, that nest within bounds, and that do without rare
 //! forms: no `/-`, no type annotations, no line continuation, and only decimal numbers.
 
+/// What ends a line, and so a comment, in KDL. Only the first two are read here outside of comments and strings.
+const NEWLINES: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// What stands before a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
@@ -82,7 +85,7 @@ fn token(rest: &str) -> Result<(Token, usize), &'static str> {
         '{' => one(Token::Open),
         '}' => one(Token::Close),
         '=' => one(Token::Equals),
-        '/' if rest.starts_with("//") => Ok((Token::Space, rest.find(['\n', '\r']).unwrap_or(rest.len()))),
+        '/' if rest.starts_with("//") => Ok((Token::Space, rest.find(NEWLINES).unwrap_or(rest.len()))),
         '/' if rest.starts_with("/*") => comment_length(rest).map(|length| (Token::Space, length)),
         '"' => string_length(rest).map(|length| (Token::Word, length)),
         '#' if rest.trim_start_matches('#').starts_with('"') => string_length(rest).map(|length| (Token::Word, length)),

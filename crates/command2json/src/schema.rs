@@ -23,10 +23,16 @@ impl Checker {
         }
     }
 
+    /// What is wrong with the schema itself, if anything is.
+    pub fn compiles(&self) -> Result<(), String> {
+        let compiled = self.compiled.get_or_init(|| compile(&self.schema));
+        compiled.as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+
     /// What is wrong with a value, if anything is.
-    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+    pub fn check(&self, value: &Value) -> Result<(), String> {
         let validator = self.compiled.get_or_init(|| compile(&self.schema)).as_ref();
-        let validator = validator.map_err(|error| format!("the schema in the description is wrong: {error}"))?;
+        let validator = validator.map_err(|error| format!("the schema is wrong: {error}"))?;
         validator
             .validate(value)
             .map_err(|error| one_line(&format!("at {}: {error}", place(error.instance_path().as_str())), MAX_PROBLEM))

@@ -76,6 +76,7 @@ impl CommandTool {
             input_schema: self.input_schema.clone(),
             output_schema: Some(structured_output::wrap_schema_in_result(self.output_schema.clone())),
             annotations: self.annotations.clone(),
+            icons: Vec::new(),
         }
     }
 }

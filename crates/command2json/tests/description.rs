@@ -87,6 +87,10 @@ fn hostile_usage_specs_are_refused_and_not_crashed_on() {
         ("/*", "*/"),
         ("cmd a /*}*/ {", "}"),
         ("a {", ""),
+        // Also the rare characters that end a line end a comment.
+        ("//\u{2028}a{", ""),
+        ("//\u{b}a{", ""),
+        ("//\u{85}a{", ""),
     ] {
         assert!(matches!(deep(open, close), DescriptionError::NotUsage(_)));
     }

@@ -23,6 +23,9 @@ const MAX_COMPONENT_NODES: usize = 250_000;
 /// How many fields, cases and labels may be copied so that aliases of their types have names and docs of their own.
 const MAX_ALIAS_COPIES: usize = 20_000;
 
+/// Our own package, whose interfaces components may import and export.
+const MCP_PACKAGE: &str = "host:mcp/";
+
 /// A WIT name in a message is cut at this many characters.
 const MAX_NAME_CHARS: usize = 200;
 
@@ -32,6 +35,9 @@ pub struct Exports {
     /// Functions that can be called, in the order of the component.
     #[serde(with = "crate::wire")]
     pub functions: Vec<Function>,
+    /// Functions of the interfaces of `host:mcp`, which the host calls for itself: what the component offers besides tools.
+    #[serde(with = "crate::wire", default)]
+    pub offers: Vec<Function>,
     /// Exports that are no tools, and why.
     pub left_out: Vec<LeftOut>,
     /// Names of what the component imports: interfaces, and functions of the world.
@@ -44,6 +50,9 @@ pub struct Exports {
     /// Whether the component needs an engine with component-model concurrency: it has `async` functions, streams, futures, or
     /// imports of WASI 0.3.
     pub needs_concurrency: bool,
+    /// Whether making an instance runs none of its code.
+    #[serde(default)]
+    pub starts_silently: bool,
 }
 
 /// An export that is not offered as a tool.
@@ -81,6 +90,7 @@ pub fn read_exports(bytes: &[u8], given: Option<&Docs>) -> Result<(Exports, Warn
 
     let mut exports = Exports {
         functions: Vec::new(),
+        offers: Vec::new(),
         left_out: Vec::new(),
         imports: world
             .imports
@@ -91,6 +101,7 @@ pub fn read_exports(bytes: &[u8], given: Option<&Docs>) -> Result<(Exports, Warn
         scopes: Vec::new(),
         run: None,
         needs_concurrency: needs_concurrency(&resolve, world),
+        starts_silently: !sections::has_start(bytes),
     };
     let mut types = TypeBuilder::new(&resolve, &docs);
     let world_docs = types.scope(None);
@@ -111,6 +122,12 @@ pub fn read_exports(bytes: &[u8], given: Option<&Docs>) -> Result<(Exports, Warn
                     continue;
                 }
                 let scope = types.scope(Some(&name));
+                if is_offer(&name) {
+                    for function in interface.functions.values() {
+                        exports.add_offer(&mut types, &name, function, &scope);
+                    }
+                    continue;
+                }
                 exports.add_scope(Some(&name), &scope);
                 for function in interface.functions.values() {
                     exports.add(&mut types, Some(&name), function, &scope);
@@ -204,6 +221,43 @@ impl Exports {
         }
     }
 
+    fn add_offer(&mut self, types: &mut TypeBuilder<'_>, interface: &str, function: &wit_parser::Function, scope: &Scope) {
+        let export = ExportName {
+            interface: Some(interface.to_owned()),
+            function: function.name.clone(),
+        };
+        match types.function(export.clone(), function, scope) {
+            Ok(function) => self.offers.push(function),
+            Err(reason) => self.leave_out(&export.to_string(), &reason),
+        }
+    }
+
+    /// The function of an interface of `host:mcp`, and its index among all functions: those that are tools come first.
+    pub fn offer(&self, interface: &str, function: &str) -> Option<(usize, &Function)> {
+        let is_it = |offer: &&Function| {
+            let name = offer
+                .export
+                .interface
+                .as_deref()
+                .and_then(|name| name.strip_prefix(MCP_PACKAGE));
+            offer.export.function == function && name.and_then(|name| name.split('@').next()) == Some(interface)
+        };
+        let index = self.offers.iter().position(|offer| is_it(&offer))?;
+        Some((self.functions.len() + index, self.offers.get(index)?))
+    }
+
+    /// Whether the component imports an interface of `host:mcp`.
+    pub fn imports_mcp(&self, interface: &str) -> bool {
+        let named = |import: &String| {
+            import
+                .strip_prefix(MCP_PACKAGE)?
+                .split('@')
+                .next()
+                .map(|name| name == interface)
+        };
+        self.imports.iter().any(|import| named(import) == Some(true))
+    }
+
     fn leave_out(&mut self, export: &str, reason: &str) {
         self.left_out.push(LeftOut {
             export: docs::cap(export, MAX_NAME_CHARS),
@@ -218,6 +272,11 @@ impl Exports {
             .find(|scope| scope.interface.as_deref() == interface)
             .map(|scope| scope.docs.as_str())
     }
+}
+
+/// Whether an exported interface is one that the host calls for itself.
+fn is_offer(name: &str) -> bool {
+    name.starts_with(MCP_PACKAGE)
 }
 
 fn needs_concurrency(resolve: &Resolve, world: &World) -> bool {
@@ -320,6 +379,7 @@ impl<'a> TypeBuilder<'a> {
             params,
             result,
             is_async: function.kind.is_async(),
+            answers_content: function.result.as_ref().is_some_and(|ty| self.answers_content(ty)),
         };
         let nodes = schema::nodes_of(&function);
         // One that is refused counts too: to find out what it is takes time. The docs of the scope are part of every description.
@@ -329,6 +389,35 @@ impl<'a> TypeBuilder<'a> {
         }
         self.check_room()?;
         Ok(function)
+    }
+
+    fn answers_content(&self, ty: &wit_parser::Type) -> bool {
+        match self.target(ty).map(|def| &def.kind) {
+            Some(TypeDefKind::Result(result)) => result.ok.as_ref().is_some_and(|ok| self.is_content(ok)),
+            _ => self.is_content(ty),
+        }
+    }
+
+    fn is_content(&self, ty: &wit_parser::Type) -> bool {
+        let Some(def) = self.target(ty) else { return false };
+        let owner = match def.owner {
+            TypeOwner::Interface(id) => self.resolve.id_of(id),
+            _ => None,
+        };
+        def.name.as_deref() == Some("content") && owner.is_some_and(|owner| owner.starts_with("host:mcp/content@0.1."))
+    }
+
+    /// The type behind all aliases.
+    fn target(&self, ty: &wit_parser::Type) -> Option<&wit_parser::TypeDef> {
+        let mut ty = *ty;
+        loop {
+            let wit_parser::Type::Id(id) = ty else { return None };
+            let def = self.resolve.types.get(id)?;
+            match def.kind {
+                TypeDefKind::Type(next) => ty = next,
+                _ => return Some(def),
+            }
+        }
     }
 
     fn check_room(&self) -> Result<(), String> {

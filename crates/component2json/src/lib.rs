@@ -19,21 +19,28 @@ mod tools;
 mod types;
 mod unique;
 mod wire;
+mod wit;
 
 pub use arguments::{Argument, ArgumentError, ArgumentErrors, json_to_arguments, json_to_vals, nearest_first};
 pub use component::{Exports, LeftOut, ScopeDocs, Warnings, interface_names, read_exports};
 pub use docs::{
     Docs, DocsError, SECTION_NAME as DOCS_SECTION, clean as clean_text, clean_within as clean_text_within, without_hidden,
 };
-pub use names::{DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME, NameParts, ToolName, camel_case, property_key, snake_case, tool_names};
+pub use names::{
+    DEFAULT_MAX_TOOL_NAME, MIN_MAX_TOOL_NAME, NameParts, ToolName, camel_case, property_key, snake_case, tool_names,
+    tool_names_unlike,
+};
 pub use results::{ResultError, Returned, create_placeholder_results, returned_to_json, vals_to_json};
 pub use schema::{Direction, input_schema, output_schema, type_to_json_schema};
 pub use sections::{FileKind, core_exports, core_imports, count_functions, custom_section, file_kind, with_custom_section};
 pub use text::{UnknownParameter, argument_from_text};
-pub use tools::{ToolAnnotations, ToolMetadata, component_exports_to_json_schema, component_exports_to_tools, describe};
+pub use tools::{
+    Icon, Theme, ToolAnnotations, ToolMetadata, component_exports_to_json_schema, component_exports_to_tools, describe,
+};
 pub use types::{Case, ExportName, Field, Function, FunctionDef, Kind, Label, Type, TypeDef, TypeRef, wit_text};
-pub use unique::refuse_duplicate_keys;
+pub use unique::{MAX_VALUES, UniqueObject, check_json};
 pub use wasmtime::component::Val;
+pub use wit::exports_to_wit;
 
 /// Why bytes are no component that can be served.
 #[derive(Debug, thiserror::Error)]

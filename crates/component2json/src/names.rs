@@ -163,9 +163,14 @@ impl NameParts {
 /// loses its leading parts, where what is left is still unique; then it is cut and marked with a hash of the whole. Given a `prefix`
 /// every name starts with it.
 pub fn tool_names(tools: &[NameParts], prefix: Option<&str>, max: usize, taken: &HashSet<ToolName>) -> Vec<ToolName> {
+    tool_names_unlike(tools, prefix, max, |name| taken.contains(name))
+}
+
+/// Like [`tool_names`], where nobody has all names that are taken in one set.
+pub fn tool_names_unlike(tools: &[NameParts], prefix: Option<&str>, max: usize, is_taken: impl Fn(&str) -> bool) -> Vec<ToolName> {
     let full: Vec<String> = tools.iter().map(|parts| join(prefix, &parts.all)).collect();
     let all_full: HashSet<&String> = full.iter().collect();
-    let mut used = taken.clone();
+    let mut given: HashSet<ToolName> = HashSet::with_capacity(tools.len());
     let mut names = Vec::with_capacity(tools.len());
     for (
         NameParts {
@@ -176,7 +181,8 @@ pub fn tool_names(tools: &[NameParts], prefix: Option<&str>, max: usize, taken: 
         full,
     ) in tools.iter().zip(&full)
     {
-        let free = |name: &String| name.len() <= max && !used.contains(&ToolName(name.clone()));
+        let is_used = |name: &str| given.contains(name) || is_taken(name);
+        let free = |name: &String| name.len() <= max && !is_used(name);
         let shorter = || {
             (1..=*droppable)
                 .filter_map(|dropped| parts.get(dropped..))
@@ -186,12 +192,12 @@ pub fn tool_names(tools: &[NameParts], prefix: Option<&str>, max: usize, taken: 
         let name = if free(full) {
             full.clone()
         } else if full.len() > max {
-            shorter().unwrap_or_else(|| marked(&stem(prefix, parts, *droppable, max), whole, max, &used))
+            shorter().unwrap_or_else(|| marked(&stem(prefix, parts, *droppable, max), whole, max, is_used))
         } else {
-            marked(full, whole, max, &used)
+            marked(full, whole, max, is_used)
         };
         let name = ToolName(name);
-        used.insert(name.clone());
+        given.insert(name.clone());
         names.push(name);
     }
     names
@@ -235,11 +241,11 @@ fn stem(prefix: Option<&str>, parts: &[String], droppable: usize, max: usize) ->
 }
 
 /// A name cut to `max` with a hash of `whole`; hashed again while somebody else has it.
-fn marked(name: &str, whole: &str, max: usize, used: &HashSet<ToolName>) -> String {
+fn marked(name: &str, whole: &str, max: usize, is_used: impl Fn(&str) -> bool) -> String {
     let mut salt = whole.to_owned();
     loop {
         let candidate = with_hash(name, &salt, max);
-        if !used.contains(&ToolName(candidate.clone())) {
+        if !is_used(&candidate) {
             return candidate;
         }
         salt.push('+');

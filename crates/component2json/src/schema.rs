@@ -42,9 +42,9 @@ pub fn input_schema(function: &Function) -> Value {
     writer.finish(schema)
 }
 
-/// The schema of what a function returns, in its envelope; none for a function that returns nothing.
+/// The schema of what a function returns, in its envelope; none for a function that returns nothing, or content for a client.
 pub fn output_schema(function: &Function) -> Option<Value> {
-    let result = function.result.as_ref()?;
+    let result = function.result.as_ref().filter(|_| !function.answers_content)?;
     Some(structured_output::wrap_schema_in_result(type_to_json_schema(
         result,
         Direction::Output,

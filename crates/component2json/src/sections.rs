@@ -66,6 +66,12 @@ pub fn count_functions(bytes: &[u8]) -> u32 {
         .fold(0, u32::saturating_add)
 }
 
+/// Whether something in a component runs as soon as there is an instance of it.
+pub(crate) fn has_start(bytes: &[u8]) -> bool {
+    let mut payloads = Parser::new(0).parse_all(bytes).map_while(Result::ok);
+    payloads.any(|payload| matches!(payload, Payload::StartSection { .. } | Payload::ComponentStartSection { .. }))
+}
+
 /// The data of the first custom section whose name is this, or ends with a dot and this.
 pub fn custom_section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let is_named =

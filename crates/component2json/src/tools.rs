@@ -26,6 +26,31 @@ pub struct ToolMetadata {
     pub output_schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+}
+
+/// A picture for a tool. The keys are those of MCP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Icon {
+    /// `https://…` or `data:…`.
+    pub src: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// As in `48x48`, or `any`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theme: Option<Theme>,
+}
+
+/// The background that a picture is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Theme {
+    Light,
+    Dark,
 }
 
 /// What a tool does to the world, as far as somebody said so. The keys are those of MCP.
@@ -105,6 +130,7 @@ pub fn describe(exports: &Exports, function: &Function, name: ToolName) -> ToolM
         input_schema: schema::input_schema(function),
         output_schema: schema::output_schema(function),
         annotations: None,
+        icons: Vec::new(),
     }
 }
 

@@ -267,6 +267,9 @@ pub struct FunctionDef<R> {
     pub result: Option<R>,
     /// `async func`: it needs the engine with component-model concurrency.
     pub is_async: bool,
+    /// It returns the `content` of `host:mcp`, or a `result` with that as its `ok`: blocks for a client, and no value.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answers_content: bool,
 }
 
 /// The conversion plan of one function.
@@ -280,6 +283,7 @@ impl<R> FunctionDef<R> {
             params: self.params.iter().map(|p| p.try_map(&mut f)).collect::<Result<_, _>>()?,
             result: self.result.as_ref().map(&mut f).transpose()?,
             is_async: self.is_async,
+            answers_content: self.answers_content,
         })
     }
 }
@@ -290,7 +294,7 @@ impl Function {
         let params: Vec<_> = self
             .params
             .iter()
-            .map(|p| format!("{}: {}", p.name, wit_text(&p.ty)))
+            .map(|p| format!("{}: {}", wit_name(&p.name), wit_text(&p.ty)))
             .collect();
         let keyword = if self.is_async { "async func" } else { "func" };
         let result = self
@@ -298,7 +302,66 @@ impl Function {
             .as_ref()
             .map(|ty| format!(" -> {}", wit_text(ty)))
             .unwrap_or_default();
-        format!("{}: {keyword}({}){result}", self.export.function, params.join(", "))
+        let name = wit_name(&self.export.function);
+        format!("{name}: {keyword}({}){result}", params.join(", "))
+    }
+}
+
+/// Words that WIT takes for something else, unless they are marked.
+const KEYWORDS: [&str; 46] = [
+    "as",
+    "async",
+    "bool",
+    "borrow",
+    "char",
+    "constructor",
+    "enum",
+    "error-context",
+    "export",
+    "f32",
+    "f64",
+    "flags",
+    "from",
+    "func",
+    "future",
+    "import",
+    "include",
+    "interface",
+    "list",
+    "map",
+    "option",
+    "own",
+    "package",
+    "record",
+    "resource",
+    "result",
+    "s16",
+    "s32",
+    "s64",
+    "s8",
+    "static",
+    "stream",
+    "string",
+    "tuple",
+    "type",
+    "u16",
+    "u32",
+    "u64",
+    "u8",
+    "use",
+    "variant",
+    "with",
+    "world",
+    "float32",
+    "float64",
+    "wasm",
+];
+
+/// A name as WIT spells it.
+pub(crate) fn wit_name(name: &str) -> std::borrow::Cow<'_, str> {
+    match KEYWORDS.contains(&name) {
+        true => format!("%{name}").into(),
+        false => name.into(),
     }
 }
 
@@ -320,7 +383,7 @@ fn spell(ty: &Type, text: &mut String) {
         return;
     }
     if let Some(name) = &ty.name {
-        text.push_str(name);
+        text.push_str(&wit_name(name));
         return;
     }
     match &ty.kind {

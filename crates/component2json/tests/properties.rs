@@ -395,6 +395,7 @@ fn echo(ty: &TypeRef) -> Function {
         params: vec![Field::new("value", None, ty.clone())],
         result: Some(ty.clone()),
         is_async: false,
+        answers_content: false,
     }
 }
 
@@ -508,11 +509,13 @@ proptest! {
     fn exports_come_back_from_disk(types in vec(any_type(), 1..4)) {
         let exports = Exports {
             functions: types.iter().chain(&types).map(echo).collect(),
-            left_out: vec![],
+            offers: vec![],
+        left_out: vec![],
             imports: vec![],
             run: None,
             scopes: vec![],
             needs_concurrency: false,
+            starts_silently: false,
         };
         let text = serde_json::to_string(&exports).unwrap();
         let read: Exports = serde_json::from_str(&text).unwrap();
@@ -610,11 +613,13 @@ fn a_type_that_doubles_stays_small() {
 fn a_damaged_table_is_refused() {
     let exports = Exports {
         functions: vec![echo(&ty(Kind::List(ty(Kind::U32))))],
+        offers: vec![],
         left_out: vec![],
         imports: vec![],
         run: None,
         scopes: vec![],
         needs_concurrency: false,
+        starts_silently: false,
     };
     let text = serde_json::to_string(&exports).unwrap();
     assert!(text.contains(r#"{"list":0}"#), "{text}");

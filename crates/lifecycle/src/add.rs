@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use command2json::Offer;
 use component2json::{DEFAULT_MAX_TOOL_NAME, ToolMetadata};
 use policy::Grants;
 use sources::{Digest, FetchError, Interfaces, Layer, OciReference, Published, Pushed, Source, SourceError};
@@ -22,6 +21,7 @@ use crate::manager::LifecycleManager;
 use crate::metadata::{Interface, Metadata};
 use crate::progress::Event;
 use crate::read::{Beside, Place, check, own_tools};
+use crate::registry::Terms;
 use crate::store::{Entry, Store, StoreError};
 
 /// How much is shown of a text that came with a component.
@@ -437,7 +437,7 @@ impl Candidate {
 }
 
 fn definitions(id: &ComponentId, metadata: Metadata) -> Vec<ToolMetadata> {
-    let tools = own_tools(id.clone(), metadata, &Offer::default(), DEFAULT_MAX_TOOL_NAME);
+    let tools = own_tools(id.clone(), metadata, &Terms::default(), DEFAULT_MAX_TOOL_NAME);
     tools.into_iter().map(|tool| tool.definition).collect()
 }
 

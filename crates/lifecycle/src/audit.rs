@@ -6,10 +6,11 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use policy::ByteSize;
+use sandbox::{Client, Nobody};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,10 +30,28 @@ pub struct AuditConfig {
 }
 
 /// Who called.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Caller {
     /// What a client says of itself, or the command of this program.
     pub name: String,
+    /// Who a guest speaks to.
+    pub client: Arc<dyn Client>,
+}
+
+impl Caller {
+    /// Somebody who can be told nothing, and asked nothing.
+    pub fn silent(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            client: Arc::new(Nobody),
+        }
+    }
+}
+
+impl Default for Caller {
+    fn default() -> Self {
+        Self::silent("")
+    }
 }
 
 /// Why a call is not made.
@@ -94,6 +113,8 @@ pub(crate) enum Outcome {
     /// It used up what it may use.
     Limit,
     Busy,
+    /// The client is to answer something first; or it cannot be asked.
+    Asked,
     /// Anything else that kept it from a result.
     Failed,
     /// Whoever called did not wait for the end.

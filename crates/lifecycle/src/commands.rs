@@ -23,14 +23,14 @@ const USAGE_KDL: &str = "usage.kdl";
 const MAX_DESCRIPTION: u64 = 4 << 20;
 
 /// Help is asked for within these limits and the usual memory, whatever calls may use: what is found out is kept for all later starts.
-const HELP_TIMEOUT: Timeout = Timeout::from_millis(const { NonZeroU64::new(5_000).unwrap() });
-const HELP_OUTPUT: ByteSize = ByteSize::from_mib(1);
+pub(crate) const HELP_TIMEOUT: Timeout = Timeout::from_millis(const { NonZeroU64::new(5_000).unwrap() });
+pub(crate) const HELP_OUTPUT: ByteSize = ByteSize::from_mib(1);
 
 /// All questions together take no longer than this.
 const ALL_HELP: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// So that help is plain and its lines are not broken where that can be helped.
-const HELP_ENV: [(&str, &str); 2] = [("NO_COLOR", "1"), ("COLUMNS", "200")];
+pub(crate) const HELP_ENV: [(&str, &str); 2] = [("NO_COLOR", "1"), ("COLUMNS", "200")];
 
 /// A program, and what is known of its commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -158,7 +158,7 @@ pub(crate) fn description(files: &[PathBuf], bytes: &[u8], warnings: &mut Vec<St
     None
 }
 
-fn read_text(file: &Path) -> Result<String, String> {
+pub(crate) fn read_text(file: &Path) -> Result<String, String> {
     let size = fs::metadata(file).map_err(|error| error.to_string())?.len();
     if size > MAX_DESCRIPTION {
         return Err(too_large());

@@ -11,7 +11,7 @@ use sandbox::{CodeError, CodeKey, CodeKind, Sandbox};
 /// The most functions that are compiled. An interpreter with its library has some tens of thousands.
 const MAX_FUNCTIONS: u32 = 300_000;
 
-/// What the compiler may have of memory. The largest components that people use take a quarter of it.
+/// What the compiler may have of memory: of addresses, most of which it never touches.
 const MAX_MEMORY: u64 = 8 << 30;
 
 /// What is kept of what a compiler complains about.

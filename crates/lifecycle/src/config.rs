@@ -11,7 +11,9 @@ use serde::Deserialize;
 use sources::Digest;
 
 use crate::confine::InstanceMode;
+use crate::files::real_path;
 use crate::id::ComponentId;
+use crate::overrides::Overrides;
 use crate::scope::SourcePattern;
 
 /// The name of the file in `$HOST_HOME`.
@@ -58,6 +60,7 @@ pub(crate) struct Rules<'a> {
 }
 
 /// What holds for every component.
+// The four lists of rules stand in `ComponentConfig` again: serde cannot tell an unknown key where one struct is flattened into another.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Defaults {
@@ -115,6 +118,8 @@ pub struct ComponentConfig {
     /// By pattern of commands.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     annotations: BTreeMap<String, ToolAnnotations>,
+    /// What its tools are called and look like, by the name that they have by themselves.
+    pub(crate) tool: Overrides,
 }
 
 /// A digest as a person writes it.
@@ -141,8 +146,24 @@ pub enum ConfigError {
          hint: allow what is needed, one by one"
     )]
     All { path: PathBuf },
+    #[error("the config file `{path}` is wrong: what it says of the tool `{tool}`: {problem}")]
+    Tool { path: PathBuf, tool: String, problem: String },
     #[error("the config file `{path}` is wrong: {error}")]
     Contradiction { path: PathBuf, error: policy::Contradiction },
+}
+
+/// Gives every directory its real path, once: what the file meant when it was read does not change with a link later.
+fn resolve(allow: &mut [Permission], deny: &mut [Denial], folder: &Path) {
+    for permission in allow {
+        if let Permission::Read(directory) | Permission::Write(directory) = permission {
+            *directory = directory.clone().with_host(real_path(&folder.join(&directory.host)));
+        }
+    }
+    for denial in deny {
+        if let Denial::Read(path) = denial {
+            *path = real_path(&folder.join(&path));
+        }
+    }
 }
 
 /// The key that was probably meant, where one is unknown.
@@ -188,15 +209,31 @@ impl ConfigFile {
             error,
         })?;
         let path = std::path::absolute(&path).unwrap_or(path);
-        let file = Self {
+        let mut file = Self {
             folder: path.parent().map(Path::to_owned).unwrap_or_default(),
             ..file
         };
+        let Self {
+            defaults,
+            components,
+            folder,
+            ..
+        } = &mut file;
+        resolve(&mut defaults.allow, &mut defaults.deny, folder);
+        for component in components.values_mut() {
+            resolve(&mut component.allow, &mut component.deny, folder);
+        }
+        for (tool, given) in file.components.values().flat_map(|component| &component.tool) {
+            if let Err(problem) = given.check() {
+                let tool = tool.clone();
+                return Err(ConfigError::Tool { path, tool, problem });
+            }
+        }
         for rules in file.all_rules() {
             if rules.allow.contains(&Permission::All) {
                 return Err(ConfigError::All { path });
             }
-            if let Err(error) = rules.grants(&file.folder) {
+            if let Err(error) = rules.grants() {
                 return Err(ConfigError::Contradiction { path, error });
             }
         }

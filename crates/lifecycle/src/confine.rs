@@ -1,15 +1,13 @@
 //! What a component may use, put together from everybody who has a say in it, and who that was.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use policy::{Contradiction, Denial, Grants, LimitSettings, Limits, Permission, Rule, SecretName, Secrets};
+use policy::{Contradiction, Grants, LimitSettings, Limits, Permission, Rule, SecretName, Secrets};
 use sandbox::{Confinement, Sharing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ComponentConfig, Rules};
-use crate::files::real_path;
 use crate::id::ComponentId;
 use crate::loaded::{Loaded, Origin};
 use crate::manager::LifecycleManager;
@@ -95,7 +93,7 @@ impl LifecycleManager {
             Origin::File(_) => Grants::default(),
         };
         // The file was checked when it was read: its rules do not contradict each other.
-        let of_file = |rules: Rules<'_>| rules.grants(file.folder()).unwrap_or_default();
+        let of_file = |rules: Rules<'_>| rules.grants().unwrap_or_default();
         let layers = [
             (RuleSource::CommandLine, Grants::clone(&self.config.grants)),
             (RuleSource::Grant, granted),
@@ -130,6 +128,7 @@ impl LifecycleManager {
         match old.map(|old| &old.confinement).filter(is_same) {
             Some(old) => Arc::clone(old),
             None => Arc::new(Confinement::new(
+                id.as_str(),
                 grants,
                 policy.limits,
                 secrets,
@@ -174,23 +173,14 @@ impl LifecycleManager {
 }
 
 impl Rules<'_> {
-    /// What these rules grant. Directories are below the folder of the file that names them.
-    pub(crate) fn grants(&self, folder: &Path) -> Result<Grants, Contradiction> {
-        let real = |path: &Path| real_path(&folder.join(path));
+    /// What these rules grant.
+    pub(crate) fn grants(&self) -> Result<Grants, Contradiction> {
         let mut grants = Grants::default();
         for permission in self.allow {
-            let permission = match permission.clone() {
-                Permission::Read(directory) => Permission::Read(directory.clone().with_host(real(&directory.host))),
-                Permission::Write(directory) => Permission::Write(directory.clone().with_host(real(&directory.host))),
-                other => other,
-            };
-            grants.allow(permission)?;
+            grants.allow(permission.clone())?;
         }
         for denial in self.deny {
-            grants.deny(match denial {
-                Denial::Read(path) => Denial::Read(real(path)),
-                Denial::Net(rule) => Denial::Net(rule.clone()),
-            });
+            grants.deny(denial.clone());
         }
         for (name, value) in self.env {
             let variable = policy::Variable {

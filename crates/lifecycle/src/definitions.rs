@@ -105,6 +105,14 @@ fn text(tool: &ToolMetadata) -> String {
         json("input", tool.input_schema.clone()),
         json("output", json!(tool.output_schema)),
         json("annotations", json!(tool.annotations)),
+        json(
+            "icons",
+            if tool.icons.is_empty() {
+                Value::Null
+            } else {
+                json!(tool.icons)
+            },
+        ),
     ]
     .concat()
 }

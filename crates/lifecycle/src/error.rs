@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use component2json::ArgumentErrors;
 use policy::ByteSize;
-use sandbox::{CallError, CodeError};
+use sandbox::{CallError, Capabilities, CodeError};
 
 use crate::audit::{AuditError, Outcome};
 use crate::id::ComponentId;
@@ -82,17 +82,56 @@ pub enum ExecuteError {
     /// It failed, and perhaps because of something that it did not get.
     #[error("{notes}\n{error}")]
     Denied { notes: String, error: Box<ExecuteError> },
+    #[error("the arguments do not fit the schema of the tool: {0}")]
+    Schema(String),
+    #[error("the result does not fit the schema of the tool, so it is not given: {0}")]
+    OutputSchema(String),
+    #[error("what came from the component is not what its interface says: {0}")]
+    Offer(String),
+    #[error("{0}")]
+    NotFound(String),
+    /// What was asked for cannot be had, as the component says.
+    #[error("{0}")]
+    Refused(String),
+    /// It should have been had, as the component says.
+    #[error("{0}")]
+    Failed(String),
     #[error(transparent)]
     Audit(#[from] AuditError),
     #[error("the host stopped")]
     Stopped,
 }
 
+/// Why a call has to be made again, or by another client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interruption {
+    /// The client is to answer something first.
+    Paused,
+    /// It would need a client that has this.
+    Missing(Capabilities),
+}
+
 impl ExecuteError {
+    /// Whether the call did not fail, but waits for its client.
+    pub fn interruption(&self) -> Option<Interruption> {
+        match self {
+            Self::Denied { error, .. } => error.interruption(),
+            Self::Call(error) => match error.cause() {
+                CallError::Paused => Some(Interruption::Paused),
+                CallError::Missing(capabilities) => Some(Interruption::Missing(*capabilities)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// How it stands in the audit.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
-            Self::Arguments(_) | Self::UnknownTool { .. } => Outcome::BadArguments,
+            Self::Arguments(_) | Self::Schema(_) | Self::UnknownTool { .. } | Self::NotFound(_) | Self::Refused(_) => {
+                Outcome::BadArguments
+            }
+            Self::Call(error) if matches!(error.cause(), CallError::Paused | CallError::Missing(_)) => Outcome::Asked,
             Self::Call(error) if error.is_a_limit() => Outcome::Limit,
             Self::Call(error) if matches!(error.cause(), CallError::Busy { .. }) => Outcome::Busy,
             Self::Denied { error, .. } => error.outcome(),
@@ -103,7 +142,12 @@ impl ExecuteError {
     /// What happened, without anything that the guest or the client said.
     pub(crate) fn in_own_words(&self) -> Option<String> {
         let text = match self {
-            Self::Arguments(_) | Self::UnknownTool { .. } => return None,
+            Self::Arguments(_)
+            | Self::Schema(_)
+            | Self::UnknownTool { .. }
+            | Self::NotFound(_)
+            | Self::Refused(_)
+            | Self::Failed(_) => return None,
             Self::Call(error) => error.cause().to_string(),
             Self::Denied { error, .. } => return error.in_own_words(),
             other => other.to_string(),

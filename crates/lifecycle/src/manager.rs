@@ -5,28 +5,32 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
-use command2json::{Captured, CommandLine, Offer, Target, output_text, output_to_json};
+use command2json::{Captured, Checker, CommandLine, Offer, Target, output_text, output_to_json};
 use component2json::Val;
 use component2json::{DEFAULT_MAX_TOOL_NAME, Function, ResultError, Returned, json_to_arguments, returned_to_json};
 use policy::{Grants, LimitSettings, Limits, Secrets};
-use sandbox::{CallError, Denied, Finished, Network, Sandbox, Start};
+use sandbox::{CallError, Change, Denied, Finished, Network, Sandbox, Start};
 use serde_json::{Value, json};
 use sources::{Client, ClientOptions, FetchError};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::audit::{self, Audit, AuditConfig, AuditError, Caller, Line, Outcome};
 use crate::compile::CompileWorker;
 use crate::config::{ConfigError, ConfigFile};
 use crate::confine::remedy;
+use crate::content::{Block, Content};
 use crate::error::ExecuteError;
 use crate::files::default_home;
 use crate::hints::{missing_grant, missing_grant_of_function};
 use crate::id::ComponentId;
 use crate::loaded::{Code, Compiler, Loaded, Origin};
 use crate::progress::Progress;
-use crate::registry::{Action, Plan, Registry, Tool};
+use crate::registry::{Action, Plan, Registry, Terms, Tool};
 use crate::served::Served;
 use crate::store::{Store, StoreError};
+
+/// Resources that changed and of which a client was not told yet. More than this, and it is told of all that it subscribed to.
+const WAITING_UPDATES: usize = 256;
 
 /// More components than this do not introduce themselves: a model reads all of it, every time.
 const MAX_INSTRUCTIONS: usize = 10;
@@ -87,6 +91,17 @@ pub enum StartError {
     Audit(#[from] AuditError),
 }
 
+/// Why no call would be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum NotReady {
+    #[error("the audit cannot be written")]
+    Audit,
+    #[error("as many calls are running and waiting as may")]
+    Full,
+    #[error("no component is served")]
+    NothingServed,
+}
+
 /// What a call gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallOutcome {
@@ -98,6 +113,16 @@ pub struct CallOutcome {
     pub is_error: bool,
     /// What the guest asked for and did not get, and what would allow it.
     pub notes: Vec<String>,
+    /// What the guest itself wants the client to see, in place of the structure.
+    pub blocks: Option<Vec<Block>>,
+}
+
+/// Counts what clients have to be told. Each number grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    pub tools: u64,
+    pub prompts: u64,
+    pub resources: u64,
 }
 
 /// Loads components, knows their tools, runs their calls.
@@ -113,8 +138,11 @@ pub struct LifecycleManager {
     file: RwLock<Arc<ConfigFile>>,
     /// Held while an agent loads something: each takes memory, and what is compiled takes all cores.
     pub(crate) loading: tokio::sync::Mutex<()>,
-    /// Counts what clients have to be told.
+    /// Counts what is offered otherwise than before.
     changes: watch::Sender<u64>,
+    news: watch::Sender<News>,
+    /// The URIs of resources that are not as they were.
+    updates: broadcast::Sender<Arc<str>>,
     /// Made when something is fetched for the first time.
     client: OnceLock<Client>,
     /// How guests that may reach the network.
@@ -153,6 +181,8 @@ impl LifecycleManager {
             file: RwLock::new(Arc::new(file)),
             loading: tokio::sync::Mutex::default(),
             changes: watch::Sender::new(0),
+            news: watch::Sender::default(),
+            updates: broadcast::Sender::new(WAITING_UPDATES),
             client: OnceLock::new(),
         })
     }
@@ -199,19 +229,80 @@ impl LifecycleManager {
         }
     }
 
+    /// On what terms the tools of a component are offered.
+    pub(crate) fn terms(&self, id: &ComponentId) -> Terms {
+        let overrides = self.file().components.get(id).map(|config| config.tool.clone());
+        Terms {
+            offer: self.offer(id),
+            overrides: overrides.unwrap_or_default(),
+        }
+    }
+
     /// Changes what is served, and offers that. Clients are told once, and only of what they can see.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Served) -> T) -> T {
         let mut served = self.served();
         let done = change(&mut served);
         let registry = served.registry(self);
-        let is_new = !registry.looks_like(&self.registry());
+        let before = self.registry();
+        let is_new = !registry.looks_like(&before);
+        let has_prompts = registry.may_have_prompts() || before.may_have_prompts();
+        // What was served before is needed no more, unless a call has it.
+        drop(before);
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
         // Only now nobody begins a call of what was there before.
         served.hold();
         if is_new {
             self.changes.send_modify(|count| *count += 1);
+            self.news.send_modify(|news| {
+                news.tools += 1;
+                news.prompts += u64::from(has_prompts);
+                news.resources += 1;
+            });
         }
         done
+    }
+
+    /// What clients have to be told.
+    pub fn news(&self) -> watch::Receiver<News> {
+        self.news.subscribe()
+    }
+
+    /// The URIs of resources that change from now on.
+    pub fn updates(&self) -> broadcast::Receiver<Arc<str>> {
+        self.updates.subscribe()
+    }
+
+    /// Tells clients what a component said about itself.
+    pub fn announce(&self, change: &Change) {
+        match change {
+            Change::Tools => self.news.send_modify(|news| news.tools += 1),
+            Change::Prompts => self.news.send_modify(|news| news.prompts += 1),
+            Change::Resources => self.news.send_modify(|news| news.resources += 1),
+            // Nobody may be listening.
+            Change::Resource(uri) => _ = self.updates.send(uri.as_str().into()),
+        }
+    }
+
+    /// Whether calls would be answered now, or why not.
+    pub fn readiness(&self) -> Result<(), NotReady> {
+        if let Some(audit) = &self.audit {
+            audit.check().map_err(|error| {
+                tracing::warn!("{error}");
+                NotReady::Audit
+            })?;
+        }
+        if self.compiler.sandbox.is_full() {
+            return Err(NotReady::Full);
+        }
+        match self.registry().components().is_empty() {
+            true => Err(NotReady::NothingServed),
+            false => Ok(()),
+        }
+    }
+
+    /// A number that is another one whenever something else is offered than before; not before that is offered.
+    pub fn version(&self) -> u64 {
+        *self.changes.borrow()
     }
 
     /// Grows by one whenever something else is offered than before.
@@ -268,12 +359,12 @@ impl LifecycleManager {
         caller: &Caller,
     ) -> Result<CallOutcome, ExecuteError> {
         let Some(audit) = &self.audit else {
-            return self.execute(tool, arguments).await.0;
+            return self.execute(tool, arguments, caller).await.0;
         };
         audit.check()?;
         // Written when this is dropped, too: then the call was cancelled.
         let mut record = Record::new(audit, tool, arguments, caller);
-        let (result, denied) = self.execute(tool, arguments).await;
+        let (result, denied) = self.execute(tool, arguments, caller).await;
         record.ended(&result, &denied);
         result
     }
@@ -298,11 +389,47 @@ impl LifecycleManager {
         result
     }
 
-    async fn execute(&self, tool: &Tool, arguments: &Value) -> (Result<CallOutcome, ExecuteError>, Vec<Denied>) {
+    /// Records what a component did for something that it offers besides tools.
+    pub(crate) async fn recorded_offer<T>(
+        &self,
+        loaded: &Loaded,
+        function: &str,
+        arguments: &Value,
+        caller: &Caller,
+        call: impl Future<Output = Finished<T>>,
+    ) -> Result<Result<T, ExecuteError>, AuditError> {
+        let Some(audit) = &self.audit else {
+            return Ok(call.await.result.map_err(ExecuteError::from));
+        };
+        audit.check()?;
+        let mut record = Record {
+            audit,
+            line: Line {
+                component: loaded.id.as_str(),
+                digest: loaded.revision.metadata.digest.to_string(),
+                ..Line::new(function, caller, arguments)
+            },
+            start: Instant::now(),
+        };
+        let Finished { result, denied } = call.await;
+        let result = result.map_err(ExecuteError::from);
+        record.line.outcome = result.as_ref().err().map_or(Outcome::Ok, ExecuteError::outcome);
+        record.line.error = result.as_ref().err().and_then(ExecuteError::in_own_words);
+        record.line.denied = denied.into_iter().map(|denied| denied.what).collect();
+        Ok(result)
+    }
+
+    async fn execute(&self, tool: &Tool, arguments: &Value, caller: &Caller) -> (Result<CallOutcome, ExecuteError>, Vec<Denied>) {
+        if let Some(schema) = &tool.given.input
+            && let (_, Err(problem)) = checked(schema, arguments.clone()).await
+        {
+            return (Err(ExecuteError::Schema(problem)), Vec::new());
+        }
+        let client = Arc::clone(&caller.client);
         let finished = match tool.plan() {
             None => return (Err(ExecuteError::Stopped), Vec::new()),
-            Some(Plan::Function(function)) => self.call_function(tool, function, arguments).await,
-            Some(Plan::Command(target)) => self.run_command(tool, target, arguments).await,
+            Some(Plan::Function(function)) => self.call_function(tool, function, arguments, client).await,
+            Some(Plan::Command(target)) => self.run_command(tool, target, arguments, client).await,
         };
         let Ended { result, denied, hint } = match finished {
             Ok(ended) => ended,
@@ -321,6 +448,10 @@ impl LifecycleManager {
         });
         let notes: Vec<String> = denied.iter().map(|denied| note(tool, denied)).chain(hint).collect();
         let result = match result {
+            Ok(outcome) => fitting(tool, outcome).await,
+            Err(error) => Err(error),
+        };
+        let result = match result {
             Ok(outcome) => Ok(CallOutcome { notes, ..outcome }),
             Err(error) if notes.is_empty() => Err(error),
             Err(error) => Err(ExecuteError::Denied {
@@ -331,7 +462,13 @@ impl LifecycleManager {
         (result, denied)
     }
 
-    async fn call_function(&self, tool: &Tool, function: &Function, arguments: &Value) -> Result<Ended, ExecuteError> {
+    async fn call_function(
+        &self,
+        tool: &Tool,
+        function: &Function,
+        arguments: &Value,
+        client: Arc<dyn sandbox::Client>,
+    ) -> Result<Ended, ExecuteError> {
         let given = arguments;
         let arguments = json_to_arguments(function, given).map_err(ExecuteError::Arguments)?;
         let (Code::Functions(program), Action::Function(index)) = (
@@ -344,7 +481,11 @@ impl LifecycleManager {
             return Err(ExecuteError::Stopped);
         };
         let confinement = &tool.component.confinement;
-        let Finished { result, denied } = self.compiler.sandbox.call(&program, *index, arguments, confinement).await;
+        let Finished { result, denied } = self
+            .compiler
+            .sandbox
+            .call(&program, *index, arguments, confinement, client)
+            .await;
         let result = match result {
             Ok(returned) => function_outcome(tool, function, returned),
             Err(error) => Err(error.into()),
@@ -358,7 +499,13 @@ impl LifecycleManager {
         Ok(Ended { result, denied, hint })
     }
 
-    async fn run_command(&self, tool: &Tool, target: &Target, arguments: &Value) -> Result<Ended, ExecuteError> {
+    async fn run_command(
+        &self,
+        tool: &Tool,
+        target: &Target,
+        arguments: &Value,
+        client: Arc<dyn sandbox::Client>,
+    ) -> Result<Ended, ExecuteError> {
         let (plan, CommandLine { argv, stdin }) = target.command_line(arguments).map_err(ExecuteError::Arguments)?;
         let Code::Program(executable) = tool
             .component
@@ -374,7 +521,7 @@ impl LifecycleManager {
             env: vec![],
             stdin,
         };
-        let Finished { result, denied } = self.compiler.sandbox.run(&executable, start, confinement).await;
+        let Finished { result, denied } = self.compiler.sandbox.run(&executable, start, confinement, client).await;
         let result = match result {
             Ok(mut exited) => {
                 let secrets = confinement.secrets();
@@ -397,6 +544,7 @@ impl LifecycleManager {
                     text: Some(output_text(&captured)),
                     is_error: exited.exit_code != 0,
                     notes: vec![],
+                    blocks: None,
                 })
             }
             Err(error) => Err(error.into()),
@@ -471,16 +619,87 @@ fn function_outcome(tool: &Tool, function: &Function, returned: Option<Returned>
         .as_ref()
         .is_some_and(|ty| matches!(ty.kind, component2json::Kind::Result { .. }));
     let is_error = returns_result && value.as_ref().is_some_and(|value| value.get("err").is_some());
+    if function.answers_content {
+        return content_outcome(value.unwrap_or_default(), confinement.secrets());
+    }
     Ok(CallOutcome {
         structured: value.and_then(|value| in_envelope(tool, value)),
         text: None,
         is_error,
         notes: vec![],
+        blocks: None,
+    })
+}
+
+/// Holds a value against a schema that somebody wrote by hand. That may take long, and others should not wait for it.
+async fn checked(schema: &Checker, value: Value) -> (Value, Result<(), String>) {
+    let schema = schema.clone();
+    let check = tokio::task::spawn_blocking(move || {
+        let checked = schema.check(&value);
+        (value, checked)
+    });
+    check
+        .await
+        .unwrap_or_else(|_| (Value::Null, Err("it could not be checked".to_owned())))
+}
+
+/// What a call gave, if it fits the schema that was given for it by hand.
+async fn fitting(tool: &Tool, mut outcome: CallOutcome) -> Result<CallOutcome, ExecuteError> {
+    if let Some(schema) = &tool.given.output
+        && !outcome.is_error
+    {
+        let missing = || ExecuteError::OutputSchema("there is no structured result".to_owned());
+        let structured = outcome.structured.take().ok_or_else(missing)?;
+        let (structured, checked) = checked(schema, structured).await;
+        checked.map_err(ExecuteError::OutputSchema)?;
+        outcome.structured = Some(structured);
+    }
+    Ok(outcome)
+}
+
+/// The answer of a function that gives content for a client, or says why there is none.
+fn content_outcome(value: Value, secrets: &Secrets) -> Result<CallOutcome, ExecuteError> {
+    let value = match value {
+        Value::Object(mut result) if result.contains_key("ok") => result.shift_remove("ok").unwrap_or_default(),
+        Value::Object(result) if result.contains_key("err") => {
+            let text = match result.get("err") {
+                Some(Value::String(text)) => text.clone(),
+                other => other.map(Value::to_string).unwrap_or_default(),
+            };
+            return Ok(CallOutcome {
+                structured: None,
+                text: Some(text),
+                is_error: true,
+                notes: vec![],
+                blocks: None,
+            });
+        }
+        value => value,
+    };
+    let content: Content = serde_json::from_value(value).map_err(|error| ExecuteError::Offer(error.to_string()))?;
+    let structured = match &content.structured {
+        None => None,
+        Some(text) => match serde_json::from_str(text) {
+            Ok(mut structured @ Value::Object(_)) => {
+                // In its text a secret could be written in another way.
+                redact(&mut structured, secrets);
+                Some(structured)
+            }
+            Ok(_) => return Err(ExecuteError::Offer("`structured` is no JSON object".to_owned())),
+            Err(error) => return Err(ExecuteError::Offer(format!("`structured` is no JSON: {error}"))),
+        },
+    };
+    Ok(CallOutcome {
+        structured,
+        text: None,
+        is_error: false,
+        notes: vec![],
+        blocks: Some(content.blocks),
     })
 }
 
 /// Bytes without the secrets in them: as base64 nobody would find those again.
-fn without_secrets(returned: Returned, secrets: &Secrets) -> Returned {
+pub(crate) fn without_secrets(returned: Returned, secrets: &Secrets) -> Returned {
     let redact = |bytes: Vec<u8>| match secrets.redact_bytes(&bytes) {
         Cow::Owned(redacted) => redacted,
         Cow::Borrowed(_) => bytes,
@@ -519,7 +738,7 @@ fn redact_bytes_in(value: &mut Val, secrets: &Secrets) {
 }
 
 /// Takes secrets out of every text of a value, and out of its keys.
-fn redact(value: &mut Value, secrets: &Secrets) {
+pub(crate) fn redact(value: &mut Value, secrets: &Secrets) {
     if secrets.is_empty() {
         return;
     }

@@ -12,10 +12,11 @@ use sources::Digest;
 use crate::commands::ProgramMetadata;
 use crate::docs::SideWit;
 use crate::error::LoadError;
+use crate::overrides::Overrides;
 use crate::registry::Tool;
 
 /// Changes whenever what is kept changes its form or meaning; older metadata is then made anew.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// All that serving a component needs to know of it, until it is called.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,6 +25,12 @@ pub struct Metadata {
     pub(crate) digest: Digest,
     pub(crate) size: u64,
     pub(crate) interface: Interface,
+    /// What its author says of its tools by hand.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub(crate) overrides: Overrides,
+    /// What is written about it for people, in Markdown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) readme: Option<String>,
 }
 
 /// What can be called.
@@ -44,6 +51,8 @@ impl Metadata {
             digest,
             size,
             interface,
+            overrides: Overrides::new(),
+            readme: None,
         }
     }
 
@@ -87,7 +96,7 @@ impl Contents {
         }
         let (mut exports, found) = read_exports(bytes, None).map_err(failed)?;
         warnings.extend(found.0);
-        if exports.functions.is_empty() && exports.run.is_some() {
+        if exports.functions.is_empty() && exports.offers.is_empty() && exports.run.is_some() {
             return Ok(Self::Program {
                 exports,
                 is_module: false,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use command2json::{Description, Offer};
+use command2json::Description;
 use policy::Limits;
 use sandbox::{CodeError, Confinement, Executable};
 use sources::Digest;
@@ -17,13 +17,17 @@ use crate::id::ComponentId;
 use crate::loaded::{Loaded, Origin, Revision};
 use crate::manager::LifecycleManager;
 use crate::metadata::{Contents, Inspection, Interface, Metadata};
-use crate::registry::{Registry, Tool};
+use crate::overrides;
+use crate::registry::{Registry, Terms, Tool};
 
 /// What lies beside a component and says more about it.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     wit: Vec<SideWit>,
     descriptions: Vec<PathBuf>,
+    /// The text of a file with overrides.
+    tools: Option<String>,
+    readme: Option<String>,
 }
 
 impl Beside {
@@ -31,11 +35,19 @@ impl Beside {
         Self {
             wit: SideWit::candidates(component, wit),
             descriptions: commands::side_files(component),
+            tools: overrides::side_file(component).and_then(|file| match commands::read_text(&file) {
+                Ok(text) => Some(text),
+                Err(problem) => {
+                    tracing::warn!("`{}` was ignored: {problem}", file.display());
+                    None
+                }
+            }),
+            readme: readme(component),
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.wit.is_empty() && self.descriptions.is_empty()
+        self.wit.is_empty() && self.descriptions.is_empty() && self.tools.is_none() && self.readme.is_none()
     }
 
     /// Of all that has a part in the metadata besides the bytes.
@@ -44,10 +56,31 @@ impl Beside {
             &[
                 SideWit::fingerprint(&self.wit),
                 commands::fingerprint(name, &self.descriptions),
+                format!("\0{:?}\0{:?}", self.tools, self.readme).into_bytes(),
             ]
             .concat(),
         )
     }
+}
+
+/// What is kept of a README.
+const MAX_README: usize = 64 << 10;
+
+/// The README of a component: the Markdown of its name, or that of a folder that has no other component.
+fn readme(component: &Path) -> Option<String> {
+    let folder = component.parent()?;
+    let is_component = |path: &Path| path.extension().is_some_and(|ending| ending == "wasm" || ending == "wat");
+    let of_folder = || {
+        let file = Some(folder.join("README.md")).filter(|file| file.is_file())?;
+        let mut others = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+        let is_alone = others.all(|path| !is_component(&path) || path.file_name() == component.file_name());
+        is_alone.then_some(file)
+    };
+    let file = Some(component.with_extension("md"))
+        .filter(|file| file.is_file())
+        .or_else(of_folder)?;
+    let text = commands::read_text(&file).ok()?;
+    component2json::clean_text_within(&text, MAX_README)
 }
 
 /// What was found out about certain bytes.
@@ -76,13 +109,13 @@ impl LifecycleManager {
     /// Looks at a component without serving it: also at one that could not be served.
     pub fn inspect(&self, place: &Place) -> Result<Inspection, LoadError> {
         let Looked { path, id, read } = self.look_at(place)?;
-        let offer = self.offer(&id);
+        let terms = self.terms(&id);
         Ok(Inspection {
             path,
             digest: read.metadata.digest,
             size: read.metadata.size,
             interface: read.metadata.interface.clone(),
-            tools: own_tools(id, read.metadata, &offer, self.config.max_name),
+            tools: own_tools(id, read.metadata, &terms, self.config.max_name),
             warnings: read.warnings,
         })
     }
@@ -169,7 +202,9 @@ impl LifecycleManager {
                 Interface::Program(Box::new(program))
             }
         };
-        let metadata = Metadata::new(digest, bytes.len() as u64, interface);
+        let mut metadata = Metadata::new(digest, bytes.len() as u64, interface);
+        metadata.overrides = overrides::read(with.tools.as_deref(), bytes, &mut warnings);
+        metadata.readme.clone_from(&with.readme);
         for warning in &warnings {
             tracing::warn!("{}: {warning}", name.display());
         }
@@ -188,7 +223,7 @@ impl LifecycleManager {
 }
 
 /// The tools that a component has by itself.
-pub(crate) fn own_tools(id: ComponentId, metadata: Metadata, offer: &Offer, max_name: usize) -> Vec<Tool> {
+pub(crate) fn own_tools(id: ComponentId, metadata: Metadata, terms: &Terms, max_name: usize) -> Vec<Tool> {
     let revision = Revision::new(PathBuf::new(), metadata, Digest::of(&[]));
     let loaded = Loaded {
         id,
@@ -196,7 +231,7 @@ pub(crate) fn own_tools(id: ComponentId, metadata: Metadata, offer: &Offer, max_
         confinement: Arc::new(Confinement::bare(Limits::default())),
         revision: Arc::new(revision),
     };
-    Registry::default().named(&Arc::new(loaded), offer, max_name)
+    Registry::default().named(&Arc::new(loaded), terms, max_name)
 }
 
 /// Refuses what could never be called.
@@ -209,7 +244,7 @@ pub(crate) fn check(path: &Path, interface: &Interface) -> Result<(), LoadError>
         });
     }
     let exports = match interface {
-        Interface::Functions { exports, .. } if exports.functions.is_empty() => exports,
+        Interface::Functions { exports, .. } if exports.functions.is_empty() && exports.offers.is_empty() => exports,
         Interface::Functions { .. } => return Ok(()),
         Interface::Program(program) => {
             return program.broken.as_ref().map_or(Ok(()), |reason| {

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use command2json::{CommandTool, Offer, Target};
-use component2json::{Function, NameParts, ToolMetadata, ToolName, nearest_first, tool_names};
+use component2json::{Function, Icon, NameParts, ToolMetadata, ToolName, nearest_first, tool_names, tool_names_unlike};
 
 use crate::id::ComponentId;
 use crate::loaded::{Loaded, Origin};
 use crate::metadata::Interface;
+use crate::overrides::{Given, Overrides, ToolOverride};
 
 /// Names of the tools with which an agent may manage the host. No component can take one.
 pub const RESERVED_NAMES: [&str; 7] = [
@@ -30,6 +31,15 @@ pub struct Tool {
     pub definition: ToolMetadata,
     pub(crate) component: Arc<Loaded>,
     pub(crate) action: Action,
+    pub(crate) given: Given,
+}
+
+/// On what terms the tools of a component are offered here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Terms {
+    pub(crate) offer: Offer,
+    /// What the person who serves them says of them.
+    pub(crate) overrides: Overrides,
 }
 
 /// What a call does.
@@ -50,6 +60,16 @@ pub enum Plan<'a> {
 impl Tool {
     pub fn component(&self) -> &ComponentId {
         &self.component.id
+    }
+
+    /// Pictures for it.
+    pub fn icons(&self) -> &[Icon] {
+        &self.definition.icons
+    }
+
+    /// Whether its component imports an interface of `host:mcp`.
+    pub fn imports_mcp(&self, interface: &str) -> bool {
+        self.component.revision.metadata.interface.exports().imports_mcp(interface)
     }
 
     pub fn plan(&self) -> Option<Plan<'_>> {
@@ -113,6 +133,14 @@ impl Nameless {
     }
 }
 
+/// A tool that may yet have to give way to another of its name.
+struct Unnamed {
+    name: ToolName,
+    parts: NameParts,
+    tool: Nameless,
+    given: ToolOverride,
+}
+
 /// The tools of all loaded components, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registry {
@@ -166,14 +194,15 @@ impl Registry {
     }
 
     /// The registry of these components. The order decides who keeps a name, and is the same after a restart.
-    pub(crate) fn of(components: Vec<Arc<Loaded>>, broken: Vec<Broken>, offer: impl Fn(&Loaded) -> Offer, max_name: usize) -> Self {
+    pub(crate) fn of(components: Vec<Arc<Loaded>>, broken: Vec<Broken>, terms: impl Fn(&Loaded) -> Terms, max_name: usize) -> Self {
         let mut registry = Self {
             broken,
             ..Self::default()
         };
         for component in components {
-            let tools = registry.named(&component, &offer(&component), max_name);
-            if tools.is_empty() {
+            let tools = registry.named(&component, &terms(&component), max_name);
+            let offers_more = !component.revision.metadata.interface.exports().offers.is_empty();
+            if tools.is_empty() && !offers_more {
                 let reason =
                     "nothing of it is left to be offered: all that it has is hidden, deprecated, or not among what was chosen";
                 registry.broken.push(Broken::of(&component, reason.to_owned()));
@@ -200,27 +229,91 @@ impl Registry {
                 .all(|(a, b)| same_definition(a, b))
     }
 
+    /// Whether a component offers prompts, or a command has examples that would make one.
+    pub(crate) fn may_have_prompts(&self) -> bool {
+        let offers = |loaded: &Arc<Loaded>| {
+            loaded
+                .revision
+                .metadata
+                .interface
+                .exports()
+                .offer("prompts", "list")
+                .is_some()
+        };
+        self.components.iter().any(offers) || self.tools.values().any(|tool| !tool.examples().is_empty())
+    }
+
     /// The tools that a component would have here, in its own order. One whose name is taken carries its component's id before it.
-    pub(crate) fn named(&self, component: &Arc<Loaded>, offer: &Offer, max_name: usize) -> Vec<Tool> {
-        let tools = Nameless::all(component, offer);
+    pub(crate) fn named(&self, component: &Arc<Loaded>, terms: &Terms, max_name: usize) -> Vec<Tool> {
+        let tools = Nameless::all(component, &terms.offer);
         let parts: Vec<NameParts> = tools.iter().map(Nameless::name).collect();
         let plain = tool_names(&parts, None, max_name, &HashSet::new());
-        let chosen: Vec<(ToolName, NameParts, Nameless)> = plain
+        let by_author = &component.revision.metadata.overrides;
+        let overridden = |name: &ToolName| match terms.overrides.get(name.as_str()) {
+            Some(here) => here.over(by_author.get(name.as_str())),
+            None => by_author.get(name.as_str()).cloned().unwrap_or_default(),
+        };
+        let own_names: HashSet<ToolName> = plain.iter().cloned().collect();
+        let unknown = by_author
+            .keys()
+            .chain(terms.overrides.keys())
+            .filter(|name| !own_names.contains(name.as_str()));
+        for name in unknown {
+            tracing::warn!(
+                "something is said of the tool `{}` of {}, which has none of this name",
+                name.escape_debug(),
+                component.id
+            );
+        }
+        let mut renamed = HashSet::new();
+        let chosen: Vec<Unnamed> = plain
             .into_iter()
             .zip(parts)
             .zip(tools)
-            .map(|((name, parts), tool)| (name, parts, tool))
-            .filter(|(name, ..)| offer.tools.admit_tool(name.as_str()))
+            .map(|((own, parts), tool)| {
+                let given = overridden(&own);
+                let is_short = |name: &ToolName| {
+                    let is_short = name.as_str().len() <= max_name;
+                    if !is_short {
+                        tracing::warn!(
+                            "the tool `{own}` of {} is not called `{name}`: that is longer than {max_name} characters",
+                            component.id
+                        );
+                    }
+                    is_short
+                };
+                // A name that another one has, or wants before, is not given twice.
+                let name = given
+                    .name()
+                    .filter(is_short)
+                    .filter(|name| !own_names.contains(name) && renamed.insert(name.clone()));
+                let name = name.unwrap_or(own);
+                Unnamed {
+                    name,
+                    parts,
+                    tool,
+                    given,
+                }
+            })
+            .filter(|tool| terms.offer.tools.admit_tool(tool.name.as_str()))
             .collect();
-        let mut used: HashSet<ToolName> = self.tools.keys().cloned().collect();
-        used.extend(RESERVED_NAMES.iter().filter_map(|name| ToolName::parse(name)));
-        let collides: Vec<bool> = chosen.iter().map(|(name, ..)| used.contains(name)).collect();
+        let is_taken = |name: &str| self.tools.contains_key(name) || RESERVED_NAMES.contains(&name);
+        let collides: Vec<bool> = chosen.iter().map(|tool| is_taken(tool.name.as_str())).collect();
         // Names that stay must be known before others are chosen around them.
         let stay = chosen.iter().zip(&collides).filter(|(_, collides)| !**collides);
-        used.extend(stay.map(|((name, ..), _)| name.clone()));
-        let tool = |((name, parts, tool), collides): ((ToolName, NameParts, Nameless), bool)| {
+        let mut used: HashSet<ToolName> = stay.map(|(tool, _)| tool.name.clone()).collect();
+        let tool = |(
+            Unnamed {
+                name,
+                parts,
+                tool,
+                given,
+            },
+            collides,
+        ): (Unnamed, bool)| {
             let name = if collides {
-                let prefixed = tool_names(&[parts], Some(component.id.as_str()), max_name, &used);
+                let is_used = |name: &str| used.contains(name) || is_taken(name);
+                let prefixed = tool_names_unlike(&[parts], Some(component.id.as_str()), max_name, is_used);
                 used.extend(prefixed.iter().cloned());
                 prefixed.into_iter().next()?
             } else {
@@ -228,8 +321,10 @@ impl Registry {
             };
             let (mut definition, action) = tool.named(name);
             definition.output_schema = structured_output::canonicalize_output_schema(definition.output_schema);
+            let given = given.apply(&mut definition);
             Some(Tool {
                 definition,
+                given,
                 component: Arc::clone(component),
                 action,
             })

@@ -119,7 +119,7 @@ impl Served {
             }
         }
         self.hold();
-        Registry::of(loaded, broken, |loaded| manager.offer(&loaded.origin.id()), config.max_name)
+        Registry::of(loaded, broken, |loaded| manager.terms(&loaded.origin.id()), config.max_name)
     }
 
     /// Says which files are needed from now on.

@@ -155,6 +155,7 @@ fn tool<T: JsonSchema>(
         params,
         result: None,
         is_async: false,
+        answers_content: false,
     };
     let definition = Tool::new(name, description, object(&input_schema(&plan)))
         .with_title(title)
@@ -272,6 +273,7 @@ fn answer(report: impl Serialize) -> Result<CallOutcome, Failure> {
         text: None,
         is_error: false,
         notes: vec![],
+        blocks: None,
     })
 }
 

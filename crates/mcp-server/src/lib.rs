@@ -4,11 +4,25 @@
 //! what is a protocol error and what is a failed tool, and it never loads, compiles or runs anything itself.
 
 mod admin;
+mod conversation;
+mod direct;
 mod handler;
+mod http;
+mod message;
+mod metrics;
+mod news;
+mod questions;
+mod retry;
 mod stdio;
+mod wire;
 
 pub use handler::{Server, protocol_versions};
+pub use http::{
+    Authentication, DEFAULT_MAX_BODY, DEFAULT_MAX_CONNECTIONS, HostName, HttpOptions, NameError, Origin, Principal, Token, listen,
+    serve_http,
+};
 pub use stdio::{ServeError, serve, serve_stdio};
+pub use wire::content_json;
 
 #[cfg(test)]
 mod tests;

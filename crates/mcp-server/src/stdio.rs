@@ -2,30 +2,36 @@
 //!
 //! rmcp's own line transport drops what it cannot read, so that the client waits forever, and ends the session when a notification
 //! comes before the first request. This one answers the former and passes over the latter. Nothing but messages is ever written.
+//!
+//! One task has both pipes, the [`Wire`]. Calls of tools take the [short road](crate::direct): those that end at once are read,
+//! answered and written without leaving it. Everything else goes to rmcp, by the [`Link`].
+
+mod lines;
+mod outgoing;
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, JsonRpcRequest, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServiceExt};
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::{Notify, mpsc};
-use tokio::task::JoinHandle;
+use serde::Serialize;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::lines::{Line, Lines, MAX_LINE};
+use self::outgoing::Outgoing;
+use crate::direct::{Begun, Direct};
 use crate::handler::{Server, Session};
-
-/// The longest message that is read: arguments of 8 MiB in base64, and room besides.
-const MAX_LINE: usize = 32 << 20;
+use crate::message::{Orphan, Received, answered_by, cancelled_by, parse};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -47,240 +53,344 @@ pub async fn serve(
     read: impl AsyncRead + Unpin + Send + 'static,
     write: impl AsyncWrite + Unpin + Send + 'static,
 ) -> Result<(), ServeError> {
-    let lines = Lines::new(read, write);
-    let session = Session::new(server, lines.ended.clone());
-    match session.serve(lines).await {
-        Ok(session) => {
-            session.waiting().await?;
-            Ok(())
+    let ended = CancellationToken::new();
+    let session = Arc::new(Session::new(server, ended.clone(), CancellationToken::new()));
+    let direct = Arc::new(OnceLock::new());
+    let (messages, received) = mpsc::channel(1);
+    let (lines, said) = mpsc::channel(WAITING);
+    let wire = Wire {
+        lines: Lines::new(read),
+        out: Outgoing::new(write),
+        said,
+        input: Some(Input {
+            messages,
+            lines: lines.clone(),
+        }),
+        next: None,
+        held: None,
+        is_open: false,
+        direct: Arc::clone(&direct),
+        open: OpenRequests::default(),
+        calls: JoinSet::new(),
+    };
+    let link = Link {
+        messages: received,
+        lines: Some(lines),
+    };
+    let wire = tokio::spawn(async move {
+        // Also if it fails: a client that does not listen has nothing more to ask.
+        let _ended = ended.clone().drop_guard();
+        if let Err(error) = wire.run(&ended).await {
+            tracing::debug!(%error, "the client has left");
+        }
+    });
+    match Arc::clone(&session).serve(link).await {
+        Ok(running) => {
+            let peer = running.peer().clone();
+            let _ = direct.set(Direct { session, peer });
+            running.waiting().await?;
         }
         // A client that goes away before it said anything was only looking.
-        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(Box::new(error).into()),
+        Err(ServerInitializeError::ConnectionClosed(_)) => {}
+        Err(error) => return Err(Box::new(error).into()),
     }
+    Ok(wire.await?)
 }
 
-/// Messages that wait for a client that does not read. More than this, and answers wait with the calls they belong to.
+/// Lines that wait for a client that does not read. More than this, and answers wait with the calls they belong to.
 const WAITING: usize = 16;
 
-/// Requests that are not answered yet, and what they take. More than this, and nothing more is read: whoever asks without listening
-/// waits for itself.
+/// Requests that are not answered yet, and what they and unread answers take. More than this, and the next request waits, with all that
+/// is behind it: whoever asks without listening waits for itself.
 const MAX_OPEN_REQUESTS: usize = 1024;
 const MAX_OPEN_BYTES: usize = 8 << 20;
 
 /// What a request takes at least, however short it is.
 const MIN_REQUEST: usize = 4 << 10;
 
-/// How long a client that has ended its side may take to read a piece of what is left.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PIECE: usize = 64 << 10;
+/// Lines that are handled before what was answered is written.
+const AT_A_TIME: usize = 64;
 
-/// The transport.
-///
-/// rmcp drops the future of `receive` whenever something else is ready first, so all progress is kept here, and nothing is written
-/// from within it: a task of its own does all the writing, line by line.
-struct Lines<R> {
-    read: BufReader<R>,
+/// How long a client that has ended its side may take to read a piece of what is left, and how long calls may take that it waits for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A line for the client.
+struct Said {
     line: Vec<u8>,
-    /// Within a line that was too long, until it ends.
-    skipping: bool,
-    /// Whether rmcp has left the phase in which it takes requests only.
-    open: bool,
-    /// The answer to a line that was no message, until there is room for it.
-    answer: Option<Vec<u8>>,
-    /// To the writer; gone when the session is closed.
-    lines: Option<mpsc::Sender<Vec<u8>>>,
-    /// Cancelled when there is nothing more to read.
-    ended: CancellationToken,
-    writer: Option<JoinHandle<io::Result<()>>>,
-    open_requests: Arc<OpenRequests>,
+    /// The request that it answers.
+    answers: Option<RequestId>,
 }
 
-/// The requests that are not answered yet, by id, with their size.
-#[derive(Debug, Default)]
+impl Said {
+    fn new(message: &ServerJsonRpcMessage) -> io::Result<Self> {
+        Ok(Self {
+            line: to_line(message)?,
+            answers: answered_by(message).cloned(),
+        })
+    }
+}
+
+/// rmcp's end of the pipes.
+struct Link {
+    messages: mpsc::Receiver<ClientJsonRpcMessage>,
+    /// Gone when the session is closed.
+    lines: Option<mpsc::Sender<Said>>,
+}
+
+impl Transport<RoleServer> for Link {
+    type Error = io::Error;
+
+    fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let lines = self.lines.clone();
+        async move {
+            let lines = lines.ok_or(io::ErrorKind::NotConnected)?;
+            let sent = lines.send(Said::new(&item)?).await;
+            sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.messages.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.lines = None;
+        Ok(())
+    }
+}
+
+/// Both pipes.
+struct Wire<R, W> {
+    lines: Lines<R>,
+    out: Outgoing<W>,
+    /// What rmcp says, and the answers of calls that took longer.
+    said: mpsc::Receiver<Said>,
+    /// Gone when there is nothing more to read.
+    input: Option<Input>,
+    /// The message for rmcp that was read last, until there is room for it.
+    next: Option<ClientJsonRpcMessage>,
+    /// The request that was read last, and its size, while too many are open. Until then answers and cancellations are still read.
+    held: Option<(JsonRpcRequest<ClientRequest>, usize)>,
+    /// Whether rmcp has left the phase in which it takes requests only.
+    is_open: bool,
+    /// Known once rmcp has opened the session.
+    direct: Arc<OnceLock<Direct>>,
+    open: OpenRequests,
+    /// Calls that did not end at once.
+    calls: JoinSet<()>,
+}
+
+/// Where what is read goes.
+struct Input {
+    messages: mpsc::Sender<ClientJsonRpcMessage>,
+    lines: mpsc::Sender<Said>,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
+    /// Reads, answers and writes until the client has ended its side and has got what it waits for.
+    async fn run(mut self, ended: &CancellationToken) -> io::Result<()> {
+        let mut give_up = Instant::now();
+        loop {
+            let has_more = self.handle_lines().await;
+            if !has_more && self.lines.has_ended() && self.next.is_none() && self.input.take().is_some() {
+                ended.cancel();
+                give_up = Instant::now() + PATIENCE;
+            }
+            while self.calls.try_join_next().is_some() {}
+            let has_room = self.out.has_room();
+            let may_read = self.may_read();
+            let reads = self.input.is_some();
+            let has_work_left = !self.calls.is_empty() || !self.out.is_done();
+            tokio::select! {
+                biased;
+                written = self.out.progress(), if !self.out.is_done() => {
+                    written?;
+                    give_up = Instant::now() + PATIENCE;
+                }
+                said = self.said.recv(), if has_room => match said {
+                    Some(said) => self.say(said),
+                    None => break,
+                },
+                is_taken = hand_over(&self.input, &mut self.next), if self.next.is_some() => if !is_taken { break },
+                () = self.lines.fill(), if reads && !has_more && !self.lines.has_ended() => {}
+                () = std::future::ready(()), if has_more && may_read => {}
+                () = sleep_until(give_up), if !reads && has_work_left => {
+                    if !self.out.is_done() {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                    self.calls.abort_all();
+                    give_up += PATIENCE;
+                }
+            }
+        }
+        while !self.out.is_done() {
+            timeout(PATIENCE, self.out.progress()).await??;
+        }
+        self.out.shutdown().await
+    }
+
+    /// Whether there is room for another request.
+    fn has_room_for_a_request(&self) -> bool {
+        self.open.has_room_beside(self.out.waiting())
+    }
+
+    /// Whether there is room for what comes of another line.
+    fn may_read(&self) -> bool {
+        let may_be_request = self.held.is_none() || self.has_room_for_a_request();
+        self.input.is_some() && self.next.is_none() && self.out.waiting() < MAX_OPEN_BYTES && may_be_request
+    }
+
+    /// Handles lines that have come, as long as there is room. False if there are no more.
+    async fn handle_lines(&mut self) -> bool {
+        for _ in 0..AT_A_TIME {
+            if !self.may_read() {
+                return self.input.is_some();
+            }
+            if let Some((request, size)) = self.held.take() {
+                self.accept(ClientJsonRpcMessage::Request(request), size).await;
+                continue;
+            }
+            let (received, size) = match self.lines.next() {
+                Some(Line::Whole(line)) => (parse(line), line.len()),
+                Some(Line::TooLong) => (too_long(), 0),
+                None => return false,
+            };
+            match received {
+                Received::Message(message) => match *message {
+                    ClientJsonRpcMessage::Request(request) if !self.has_room_for_a_request() => self.held = Some((request, size)),
+                    message => self.accept(message, size).await,
+                },
+                Received::Ignored => {}
+                Received::Wrong { id, error } => self.out.extend(to_line(&Orphan::new(id, error)).ok()),
+            }
+        }
+        true
+    }
+
+    async fn accept(&mut self, message: ClientJsonRpcMessage, size: usize) {
+        match message {
+            ClientJsonRpcMessage::Request(request) => match self.direct.get() {
+                Some(direct) if Direct::takes(&request.request) => {
+                    let mut call = direct.begin(request);
+                    // Where answers wait to be read, a call waits with its own and is counted.
+                    let at_once = if self.out.has_room() { call.at_once().await } else { None };
+                    match at_once {
+                        Some(answer) => self.out.extend(to_line(&answer).ok()),
+                        None => self.go_on(call, size),
+                    }
+                }
+                _ => {
+                    self.is_open |= opens_session(&request.request);
+                    self.open.begin(request.id.clone(), size, None);
+                    self.next = Some(ClientJsonRpcMessage::Request(request));
+                }
+            },
+            // Before there is a session nobody can be notified of anything.
+            _ if !self.is_open => {}
+            message => {
+                if let Some(id) = cancelled_by(&message) {
+                    self.open.take_back(id);
+                }
+                self.next = Some(message);
+            }
+        }
+    }
+
+    /// Lets a call go on while other lines are read.
+    fn go_on(&mut self, call: Begun, size: usize) {
+        let Some(input) = &self.input else { return };
+        let lines = input.lines.clone();
+        self.open.begin(call.id, size, Some(call.cancelled.clone()));
+        self.calls.spawn(async move {
+            let answer = call.answer.await;
+            if !call.cancelled.is_cancelled()
+                && let Ok(said) = Said::new(&answer)
+            {
+                // The client may be gone.
+                let _ = lines.send(said).await;
+            }
+        });
+    }
+
+    /// Says something, unless it answers what the client has taken back meanwhile.
+    fn say(&mut self, said: Said) {
+        if said.answers.is_none_or(|id| self.open.answer(&id)) {
+            self.out.push(said.line);
+        }
+    }
+}
+
+/// Gives rmcp the next message. False if it takes no more.
+async fn hand_over(input: &Option<Input>, next: &mut Option<ClientJsonRpcMessage>) -> bool {
+    let Some(input) = input else { return false };
+    let Ok(room) = input.messages.reserve().await else {
+        return false;
+    };
+    if let Some(message) = next.take() {
+        room.send(message);
+    }
+    true
+}
+
+/// The requests that are not answered yet.
+#[derive(Default)]
 struct OpenRequests {
-    sizes: Mutex<HashMap<RequestId, usize>>,
-    answered: Notify,
+    requests: HashMap<RequestId, OpenRequest>,
+    size: usize,
+}
+
+/// All requests with one id. A client should not have several, but one that has is answered as often as it asked.
+#[derive(Default)]
+struct OpenRequest {
+    count: usize,
+    size: usize,
+    /// For a call that rmcp knows nothing of.
+    cancelled: Option<CancellationToken>,
 }
 
 impl OpenRequests {
-    fn sizes(&self) -> MutexGuard<'_, HashMap<RequestId, usize>> {
-        self.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether there is room for another, with so many bytes of answers that are not read yet.
+    fn has_room_beside(&self, unread: usize) -> bool {
+        self.requests.len() < MAX_OPEN_REQUESTS && self.size + unread < MAX_OPEN_BYTES
     }
 
-    /// Notes what a message begins or ends.
-    fn received(&self, message: &ClientJsonRpcMessage, size: usize) {
-        match message {
-            ClientJsonRpcMessage::Request(request) => {
-                // One id for many requests does not make them fewer.
-                *self.sizes().entry(request.id.clone()).or_default() += size.max(MIN_REQUEST);
-            }
-            // What is cancelled is not answered.
-            ClientJsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.ended(id);
-                }
-            }
-            _ => {}
-        }
+    fn begin(&mut self, id: RequestId, size: usize, cancelled: Option<CancellationToken>) {
+        let size = size.max(MIN_REQUEST);
+        let request = self.requests.entry(id).or_default();
+        request.count += 1;
+        request.size += size;
+        request.cancelled = cancelled;
+        self.size += size;
     }
 
-    fn ended(&self, id: &RequestId) {
-        self.sizes().remove(id);
-        self.answered.notify_waiters();
-    }
-
-    /// Waits until there is room for one more.
-    async fn room(&self) {
-        loop {
-            let answered = self.answered.notified();
-            let is_full = {
-                let sizes = self.sizes();
-                sizes.len() >= MAX_OPEN_REQUESTS || sizes.values().sum::<usize>() >= MAX_OPEN_BYTES
-            };
-            if !is_full {
-                return;
-            }
-            answered.await;
-        }
-    }
-}
-
-/// What a line turned out to be.
-enum Received {
-    Message(Box<ClientJsonRpcMessage>),
-    Ignored,
-    Wrong { id: Option<RequestId>, error: ErrorData },
-}
-
-impl<R: AsyncRead + Unpin + Send> Lines<R> {
-    fn new(read: R, write: impl AsyncWrite + Unpin + Send + 'static) -> Self {
-        let (lines, waiting) = mpsc::channel(WAITING);
-        let ended = CancellationToken::new();
-        Self {
-            read: BufReader::with_capacity(64 << 10, read),
-            line: Vec::new(),
-            skipping: false,
-            open: false,
-            answer: None,
-            lines: Some(lines),
-            writer: Some(tokio::spawn(write_lines(waiting, write, ended.clone()))),
-            ended,
-            open_requests: Arc::default(),
-        }
-    }
-
-    /// Reads up to the end of a line into `self.line`. `None` at the end of the input.
-    async fn read_line(&mut self) -> io::Result<Option<LineLength>> {
-        loop {
-            let available = self.read.fill_buf().await?;
-            let at_end = available.is_empty();
-            if at_end && self.line.is_empty() && !self.skipping {
-                return Ok(None);
-            }
-            let newline = available.iter().position(|byte| *byte == b'\n');
-            let taken = newline.map_or(available.len(), |newline| newline + 1);
-            if self.line.len() + taken > MAX_LINE {
-                self.line.clear();
-                self.skipping = true;
-            }
-            if !self.skipping {
-                self.line.extend_from_slice(available.get(..taken).unwrap_or_default());
-            }
-            self.read.consume(taken);
-            // The last line counts without its newline too: that is how `printf` ends one.
-            if newline.is_some() || at_end {
-                let length = if self.skipping {
-                    LineLength::TooLong
-                } else {
-                    LineLength::Fine
-                };
-                self.skipping = false;
-                return Ok(Some(length));
-            }
-        }
-    }
-
-    /// Hands the answer that waits to the writer. `None` when nobody reads any more.
-    async fn send_answer(&mut self) -> Option<()> {
-        if self.answer.is_some() {
-            let room = self.lines.as_ref()?.reserve().await.ok()?;
-            if let Some(answer) = self.answer.take() {
-                room.send(answer);
-            }
-        }
-        Some(())
-    }
-
-    /// The next message, with every line before it that is none answered or ignored.
-    async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        loop {
-            self.send_answer().await?;
-            self.open_requests.room().await;
-            let lines = self.lines.clone()?;
-            let read = tokio::select! {
-                read = self.read_line() => read,
-                // Nobody reads any more, so nobody has to be asked.
-                () = lines.closed() => return None,
-            };
-            let size = self.line.len();
-            let received = match read {
-                Ok(Some(LineLength::Fine)) => parse(&self.line),
-                Ok(Some(LineLength::TooLong)) => Received::Wrong {
-                    id: None,
-                    error: ErrorData::invalid_request(format!("the message is longer than {} MiB", MAX_LINE >> 20), None),
-                },
-                Ok(None) => return None,
-                Err(error) => {
-                    tracing::error!(%error, "stdin could not be read");
-                    return None;
-                }
-            };
-            self.line.clear();
-            // A large message should not hold its memory forever.
-            self.line.shrink_to(64 << 10);
-            match self.accept(received) {
-                Received::Message(message) => {
-                    self.open_requests.received(&message, size);
-                    return Some(*message);
-                }
-                Received::Ignored => {}
-                Received::Wrong { id, error } => {
-                    self.answer = to_line(&Orphan {
-                        jsonrpc: "2.0",
-                        id,
-                        error,
-                    })
-                    .ok()
-                }
-            }
-        }
-    }
-
-    fn accept(&mut self, received: Received) -> Received {
-        if self.open {
-            return received;
-        }
-        let Received::Message(message) = received else {
-            return received;
+    /// Notes an answer. False if nobody waits for it.
+    fn answer(&mut self, id: &RequestId) -> bool {
+        let Some(request) = self.requests.get_mut(id) else {
+            return false;
         };
-        match &*message {
-            ClientJsonRpcMessage::Request(request) => {
-                self.open = opens_session(&request.request);
-                Received::Message(message)
-            }
-            // Before there is a session nobody can be notified of anything.
-            _ => Received::Ignored,
+        request.count -= 1;
+        if request.count == 0 {
+            self.size -= request.size;
+            self.requests.remove(id);
+        }
+        true
+    }
+
+    /// Forgets a request that the client wants no answer to any more.
+    fn take_back(&mut self, id: &RequestId) {
+        if let Some(request) = self.requests.remove(id) {
+            self.size -= request.size;
+            request.cancelled.iter().for_each(CancellationToken::cancel);
         }
     }
 }
 
-#[derive(Clone, Copy)]
-enum LineLength {
-    Fine,
-    TooLong,
+fn too_long() -> Received {
+    let problem = format!("the message is longer than {} MiB", MAX_LINE >> 20);
+    Received::Wrong {
+        id: None,
+        error: ErrorData::invalid_request(problem, None),
+    }
 }
 
 /// Whether rmcp starts a session with this request: any but a probe, in either era.
@@ -298,161 +408,8 @@ fn opens_session(request: &ClientRequest) -> bool {
     }
 }
 
-fn parse(line: &[u8]) -> Received {
-    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
-    if line.is_empty() {
-        return Received::Ignored;
-    }
-    match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
-        Ok(message) => match component2json::refuse_duplicate_keys(line) {
-            Ok(()) => Received::Message(Box::new(message)),
-            Err(error) => Received::Wrong {
-                id: match &message {
-                    ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
-                    _ => None,
-                },
-                error: ErrorData::invalid_request(error.to_string(), None),
-            },
-        },
-        Err(error) => explain(line, &error),
-    }
-}
-
-/// Why a line is no message, with the id of the request it was to be, where that can be read.
-fn explain(line: &[u8], error: &serde_json::Error) -> Received {
-    #[derive(Deserialize)]
-    struct Envelope {
-        /// A null id is there, and wrong; only a message without any is a notification.
-        #[serde(default, deserialize_with = "present")]
-        id: Option<Value>,
-        method: Option<Value>,
-        jsonrpc: Option<Value>,
-    }
-    impl Envelope {
-        fn is_request(&self) -> bool {
-            matches!(&self.method, Some(Value::String(_))) && self.jsonrpc.as_ref().is_some_and(|version| version == "2.0")
-        }
-    }
-    // Unknown fields are skipped without recursion, so this reads also what nests too deep to be parsed.
-    let envelope: Option<Envelope> = serde_json::from_slice(line).ok();
-    let id = |envelope: &Envelope| serde_json::from_value::<RequestId>(envelope.id.clone()?).ok();
-    let is_json = serde_json::from_slice::<IgnoredAny>(line).is_ok();
-    match (envelope, is_json && error.is_data()) {
-        // A notification that nobody knows is no mistake.
-        (
-            Some(Envelope {
-                id: None,
-                method: Some(Value::String(_)),
-                ..
-            }),
-            _,
-        ) => Received::Ignored,
-        (envelope, false) => Received::Wrong {
-            id: envelope.as_ref().and_then(id),
-            error: ErrorData::parse_error(format!("the message is not JSON that can be read: {error}"), None),
-        },
-        // All is well but for the parameters.
-        (Some(envelope), true) if envelope.is_request() && id(&envelope).is_some() => Received::Wrong {
-            id: id(&envelope),
-            error: ErrorData::invalid_params("the parameters must be an object", None),
-        },
-        (envelope, true) => {
-            let problem = if line.starts_with(b"[") {
-                "batches are not part of the protocol"
-            } else {
-                "not a JSON-RPC 2.0 message"
-            };
-            Received::Wrong {
-                id: envelope.as_ref().and_then(id),
-                error: ErrorData::invalid_request(problem, None),
-            }
-        }
-    }
-}
-
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
-/// An error that belongs to no request that we could tell: JSON-RPC wants its id to be null, where rmcp would leave it out.
-#[derive(Serialize)]
-struct Orphan {
-    jsonrpc: &'static str,
-    id: Option<RequestId>,
-    error: ErrorData,
-}
-
 fn to_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)
-}
-
-/// The request that a message answers.
-fn answered(message: &TxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
-    match message {
-        ServerJsonRpcMessage::Response(response) => Some(&response.id),
-        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
-        _ => None,
-    }
-}
-
-/// Writes lines until there are no more, in whole and in order; flushes when none is waiting. A client that reads slowly is waited for,
-/// but not one that has left.
-async fn write_lines(
-    mut waiting: mpsc::Receiver<Vec<u8>>,
-    mut write: impl AsyncWrite + Unpin,
-    ended: CancellationToken,
-) -> io::Result<()> {
-    while let Some(line) = waiting.recv().await {
-        for piece in line.chunks(PIECE) {
-            let left = async {
-                ended.cancelled().await;
-                tokio::time::sleep(PATIENCE).await;
-            };
-            tokio::select! {
-                written = write.write_all(piece) => written?,
-                () = left => return Err(io::ErrorKind::TimedOut.into()),
-            }
-        }
-        if waiting.is_empty() {
-            write.flush().await?;
-        }
-    }
-    write.shutdown().await
-}
-
-impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
-    type Error = io::Error;
-
-    fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let lines = self.lines.clone();
-        let open_requests = Arc::clone(&self.open_requests);
-        async move {
-            let line = to_line(&item)?;
-            let lines = lines.ok_or(io::ErrorKind::NotConnected)?;
-            let sent = lines.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into());
-            if let Some(id) = answered(&item) {
-                open_requests.ended(id);
-            }
-            sent
-        }
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let message = self.next().await;
-        if message.is_none() {
-            self.ended.cancel();
-        }
-        message
-    }
-
-    /// Waits until everything is written.
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.lines = None;
-        match self.writer.take() {
-            Some(writer) => writer.await?,
-            None => Ok(()),
-        }
-    }
 }

@@ -11,6 +11,8 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+use crate::client::Client;
+
 /// What is shown or logged of a stream.
 const SHOWN: usize = 64 << 10;
 
@@ -22,6 +24,8 @@ const WRITE: usize = 1 << 20;
 pub(crate) struct Capture {
     captured: Arc<Mutex<Captured>>,
     room: usize,
+    /// Who hears how much was printed.
+    client: Option<Arc<dyn Client>>,
 }
 
 /// What a guest printed to one stream.
@@ -38,10 +42,21 @@ impl Capture {
         Self {
             captured: Arc::default(),
             room,
+            client: None,
+        }
+    }
+
+    pub(crate) fn told_to(self, client: &Arc<dyn Client>) -> Self {
+        Self {
+            client: Some(Arc::clone(client)),
+            ..self
         }
     }
 
     fn push(&self, bytes: &[u8]) {
+        if let Some(client) = &self.client {
+            client.printed(bytes.len());
+        }
         let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
         let room = self.room.saturating_sub(captured.bytes.len()).min(bytes.len());
         let (kept, dropped) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));

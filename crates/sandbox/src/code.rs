@@ -11,6 +11,8 @@ use crate::Sandbox;
 use crate::bytes::{self, ByteCall};
 use crate::engine;
 use crate::guest::{Guest, ModuleGuest};
+use crate::pace::Pace;
+use crate::waiting::Waiting;
 
 /// Why a component cannot be made to run.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -127,6 +129,7 @@ impl Compiled {
 pub struct Executable {
     pub(crate) main: Main,
     pub(crate) reads_files_anew: bool,
+    pub(crate) pace: Pace,
 }
 
 pub(crate) enum Main {
@@ -156,6 +159,9 @@ pub struct Program {
     pub(crate) functions: Vec<Callable>,
     concurrency: bool,
     reads_files_anew: bool,
+    /// Whether making an instance runs none of its code.
+    pub(crate) starts_silently: bool,
+    pub(crate) waiting: Waiting,
 }
 
 /// A function of a program: where it is, and whether there is a faster way to call it than through dynamic values.
@@ -165,6 +171,7 @@ pub(crate) struct Callable {
     pub(crate) has_result: bool,
     /// A result with byte lists in it that no typed call covers takes much room as dynamic values.
     pub(crate) result_has_bytes: bool,
+    pace: Pace,
 }
 
 impl std::fmt::Debug for Program {
@@ -182,6 +189,11 @@ impl Program {
 
     pub(crate) fn reads_files_anew(&self) -> bool {
         self.reads_files_anew
+    }
+
+    /// What the calls of a function were like; none if there is no such function.
+    pub(crate) fn pace(&self, function: usize) -> Option<&Pace> {
+        self.functions.get(function).map(|callable| &callable.pace)
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -255,6 +267,7 @@ impl Sandbox {
         Ok(Executable {
             main,
             reads_files_anew: reads_files_anew(exports),
+            pace: Pace::default(),
         })
     }
 
@@ -270,6 +283,7 @@ impl Sandbox {
         let functions = exports
             .functions
             .iter()
+            .chain(&exports.offers)
             .map(|function| {
                 let name = &function.export;
                 let interface = match &name.interface {
@@ -288,6 +302,7 @@ impl Sandbox {
                     bytes: bytes::byte_call(function),
                     has_result: function.result.is_some(),
                     result_has_bytes: function.result.as_ref().is_some_and(bytes::contains_bytes),
+                    pace: Pace::default(),
                 })
             })
             .collect::<Result<_, CodeError>>()?;
@@ -296,6 +311,8 @@ impl Sandbox {
             functions,
             concurrency: exports.needs_concurrency,
             reads_files_anew: reads_files_anew(exports),
+            starts_silently: exports.starts_silently,
+            waiting: Waiting::default(),
         })
     }
 }

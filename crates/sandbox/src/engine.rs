@@ -6,6 +6,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAlloc
 use wasmtime_wasi::I32Exit;
 use wasmtime_wasi_config::WasiConfig;
 
+use crate::client;
 use crate::code::CodeError;
 use crate::files;
 use crate::guest::{Guest, ModuleGuest};
@@ -13,6 +14,7 @@ use crate::http;
 use crate::imports::PREVIEW1;
 use crate::network;
 use crate::ticker::Ticker;
+use crate::waiting::MAX_AHEAD;
 
 /// An engine with everything linked that a guest may import.
 pub(crate) struct Runtime {
@@ -44,10 +46,16 @@ impl Runtime {
     }
 }
 
-/// Instances come from a pool. Where the machine does not give the address space for one (`ulimit -v`), they are made on demand.
-fn engine(concurrency: bool, limits: &Limits) -> Result<Engine, CodeError> {
+/// The settings of the engine that calls run on, its pool included. For whoever wants to measure the engine alone.
+pub fn settings(concurrency: bool, limits: &Limits) -> Config {
     let mut config = config(concurrency);
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)));
+    config
+}
+
+/// Instances come from a pool. Where the machine does not give the address space for one (`ulimit -v`), they are made on demand.
+fn engine(concurrency: bool, limits: &Limits) -> Result<Engine, CodeError> {
+    let mut config = settings(concurrency, limits);
     Engine::new(&config).or_else(|error| {
         tracing::info!(%error, "no memory pool; instances are allocated on demand");
         config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
@@ -79,10 +87,11 @@ pub(crate) fn all_calls(limits: &Limits) -> u32 {
 /// What a pool can be made for.
 const MAX_CALLS: u32 = 1_000;
 
-/// A pool with room for as many calls of the largest components as may run at a time, so that no call takes another's place. Room
+/// A pool with room for as many calls of the largest components as may run at a time and for instances that are made ahead, so that no
+/// call takes another's place. Room
 /// is address space; memory is used only by what runs.
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
-    let calls = all_calls(limits);
+    let calls = all_calls(limits) + MAX_AHEAD;
     let (instances, memories, tables) = (limits.max_instances.get(), limits.max_memories.get(), limits.max_tables.get());
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
@@ -114,6 +123,7 @@ fn linker(engine: &Engine, concurrency: bool) -> wasmtime::Result<Linker<Guest>>
         wasmtime_wasi::p3::add_to_linker(&mut linker)?;
         wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
     }
+    client::add_to_linker(&mut linker)?;
     http::bound_requests(&mut linker, concurrency)?;
     network::check_lookups(&mut linker, concurrency)?;
     files::check_paths(&mut linker)?;

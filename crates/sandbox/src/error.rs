@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use policy::{ByteSize, Timeout};
 
+use crate::client::Capabilities;
 use crate::code::CodeError;
 
 /// Why a call gave no result.
@@ -44,12 +45,27 @@ pub enum CallError {
     Busy { running: u32 },
     #[error("the call was stopped")]
     Stopped,
+    /// The client has to answer something first, and call again.
+    #[error("the component asks something, and the client cannot be asked in the middle of a call")]
+    Paused,
+    #[error("the client lacks what the component needs of it: {}", names(*_0))]
+    Missing(Capabilities),
     #[error("{error}\n{stream}:\n{text}")]
     WithOutput {
         error: Box<CallError>,
         stream: &'static str,
         text: String,
     },
+}
+
+fn names(capabilities: Capabilities) -> String {
+    let all = [
+        (Capabilities::ELICITATION, "elicitation"),
+        (Capabilities::SAMPLING, "sampling"),
+        (Capabilities::ROOTS, "roots"),
+    ];
+    let names = all.into_iter().filter(|(one, _)| capabilities.contains(*one));
+    names.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
 }
 
 impl CallError {

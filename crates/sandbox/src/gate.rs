@@ -28,6 +28,11 @@ impl Gate {
         }
     }
 
+    /// Whether nobody more can wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.permits.available_permits() == 0 && self.waiting.load(Ordering::SeqCst) >= self.max_waiting
+    }
+
     /// Waits for a place, for no longer than a call may take.
     pub(crate) async fn enter(&self, limits: &Limits) -> Result<OwnedSemaphorePermit, CallError> {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {

@@ -1,7 +1,7 @@
 //! What a guest sees of the world, and what it has used up of it: the data of its store.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use policy::Limits;
 use wasmtime::ResourceLimiter;
@@ -13,7 +13,9 @@ use wasmtime_wasi_config::WasiConfigVariables;
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::capture::Capture;
+use crate::client::{Client, MAX_WAIT};
 use crate::confinement::Confinement;
+use crate::deadline::Deadline;
 use crate::denials::Denials;
 use crate::error::CallError;
 use crate::network::{Outgoing, Sockets};
@@ -39,7 +41,7 @@ pub(crate) struct Watch {
     pub(crate) usage: Usage,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
-    pub(crate) deadline: Instant,
+    pub(crate) deadline: Deadline,
     /// What is left of the time that it may compute.
     pub(crate) cpu: Duration,
 }
@@ -52,16 +54,16 @@ impl Watch {
             usage: Usage::new(limits),
             stdout: Capture::with_room(room),
             stderr: Capture::with_room(room),
-            deadline: Instant::now() + limits.timeout.duration(),
+            deadline: Deadline::after(limits.timeout.duration()),
             cpu: limits.max_cpu.duration(),
         }
     }
 
-    /// What the guest prints is its result.
-    fn of_program(limits: &Limits) -> Self {
+    /// What the guest prints is its result, and the client hears how much of it there is.
+    fn of_program(limits: &Limits, client: &Arc<dyn Client>) -> Self {
         let room = usize::try_from(limits.max_output.bytes()).unwrap_or(usize::MAX);
         Self {
-            stdout: Capture::with_room(room),
+            stdout: Capture::with_room(room).told_to(client),
             ..Self::new(limits)
         }
     }
@@ -71,7 +73,7 @@ impl Watch {
         self.stdout.take();
         self.stderr.take();
         self.usage.refused = None;
-        self.deadline = Instant::now() + limits.timeout.duration();
+        self.deadline = Deadline::after(limits.timeout.duration());
         self.cpu = limits.max_cpu.duration();
     }
 }
@@ -94,25 +96,29 @@ pub(crate) struct Guest {
     pub(crate) sockets: Sockets,
     outgoing: Outgoing,
     pub(crate) denials: Denials,
+    /// Who called.
+    pub(crate) client: Arc<dyn Client>,
+    /// How long it may still wait for answers.
+    pub(crate) patience: Duration,
     watch: Watch,
 }
 
 impl Guest {
     /// A guest that has only what is granted. Its time starts now.
-    pub(crate) fn new(confinement: &Arc<Confinement>) -> Result<Self, CallError> {
+    pub(crate) fn new(confinement: &Arc<Confinement>, client: Arc<dyn Client>) -> Result<Self, CallError> {
         let watch = Watch::new(&confinement.limits);
         let wasi = wasi(&watch, confinement)?;
-        Ok(Self::with(wasi, watch, confinement))
+        Ok(Self::with(wasi, watch, confinement, client))
     }
 
     /// A component that is run as a program.
-    pub(crate) fn program(confinement: &Arc<Confinement>, start: Start) -> Result<Self, CallError> {
-        let watch = Watch::of_program(&confinement.limits);
+    pub(crate) fn program(confinement: &Arc<Confinement>, start: Start, client: Arc<dyn Client>) -> Result<Self, CallError> {
+        let watch = Watch::of_program(&confinement.limits, &client);
         let wasi = program_wasi(&watch, confinement, start)?;
-        Ok(Self::with(wasi, watch, confinement))
+        Ok(Self::with(wasi, watch, confinement, client))
     }
 
-    fn with(mut wasi: WasiCtxBuilder, watch: Watch, confinement: &Arc<Confinement>) -> Self {
+    fn with(mut wasi: WasiCtxBuilder, watch: Watch, confinement: &Arc<Confinement>, client: Arc<dyn Client>) -> Self {
         let denials = Denials::default();
         let sockets = Sockets::new(Arc::clone(confinement), denials.clone());
         sockets.allow(&mut wasi);
@@ -130,12 +136,21 @@ impl Guest {
             outgoing: Outgoing::new(Arc::clone(confinement), denials.clone()),
             denials,
             confinement: Arc::clone(confinement),
+            client,
+            patience: MAX_WAIT,
             watch,
         }
     }
 
+    /// How long the call may still take.
+    pub(crate) fn deadline(&self) -> Deadline {
+        self.watch.deadline.clone()
+    }
+
     /// Another call begins in the same instance, with all the time and room that a call has.
-    pub(crate) fn renew(&mut self) {
+    pub(crate) fn renew(&mut self, client: Arc<dyn Client>) {
+        self.client = client;
+        self.patience = MAX_WAIT;
         self.watch.renew(&self.confinement.limits);
         self.outgoing.renew();
         self.sockets.renew();
@@ -164,11 +179,11 @@ pub(crate) struct ModuleGuest {
 }
 
 impl ModuleGuest {
-    pub(crate) fn program(confinement: &Confinement, start: Start) -> Result<Self, CallError> {
+    pub(crate) fn program(confinement: &Confinement, start: Start, client: &Arc<dyn Client>) -> Result<Self, CallError> {
         if confinement.directories.have_holes() {
             return Err(CallError::Holes);
         }
-        let watch = Watch::of_program(&confinement.limits);
+        let watch = Watch::of_program(&confinement.limits, client);
         let mut wasi = program_wasi(&watch, confinement, start)?.build_p1();
         wasi.ctx().table.set_max_capacity(max_handles(&confinement.limits));
         Ok(Self { wasi, watch })
@@ -255,6 +270,11 @@ impl Usage {
             pending: 0,
             refused: None,
         }
+    }
+
+    /// The memory that the guest has.
+    pub(crate) fn used(&self) -> usize {
+        self.used
     }
 
     fn grow(&mut self, current: usize, desired: usize) -> bool {

@@ -60,6 +60,20 @@ const WASI_0_3: &[&str] = &[
     "wasi:sockets/types",
 ];
 
+/// The interfaces of our own package that are linked.
+const MCP: &[&str] = &[
+    "host:mcp/cancelled",
+    "host:mcp/changes",
+    "host:mcp/content",
+    "host:mcp/context",
+    "host:mcp/elicit",
+    "host:mcp/log",
+    "host:mcp/progress",
+    "host:mcp/questions",
+    "host:mcp/roots",
+    "host:mcp/sample",
+];
+
 /// A draft, so only this very version.
 const WASI_CONFIG: &str = "wasi:config/store@0.2.0-rc.1";
 
@@ -89,6 +103,9 @@ fn is_offered(import: &str) -> bool {
         return false;
     };
     let is_patch = |version: &str| version.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some(patch) = version.strip_prefix("0.1.") {
+        return is_patch(patch) && MCP.contains(&interface);
+    }
     match version.strip_prefix("0.2.") {
         Some(patch) => is_patch(patch) && WASI_0_2.contains(&interface),
         None => version == "0.3.0" && WASI_0_3.contains(&interface),
@@ -122,9 +139,10 @@ mod tests {
     #[test]
     fn what_is_named_here_is_linked() {
         let runtime = Runtime::new(true, &Limits::default()).unwrap();
+        let of_mcp = MCP.iter().map(|name| format!("{name}@0.1.0"));
         let of_0_2 = WASI_0_2.iter().map(|name| format!("{name}@0.2.0"));
         let of_0_3 = WASI_0_3.iter().map(|name| format!("{name}@0.3.0"));
-        for name in of_0_2.chain(of_0_3).chain([WASI_CONFIG.to_owned()]) {
+        for name in of_mcp.chain(of_0_2).chain(of_0_3).chain([WASI_CONFIG.to_owned()]) {
             // An instance that must have something that it has not tells by its error whether the instance is there at all.
             let text = format!(r#"(component (import "{name}" (instance (export "no-such-function" (func)))))"#);
             let component = Component::new(&runtime.engine, wat::parse_str(text).unwrap()).unwrap();

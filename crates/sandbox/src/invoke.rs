@@ -10,12 +10,14 @@ use wasmtime::{Engine, Store, Trap, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
 use crate::capture::Captured;
+use crate::client::{Client, Missing, Nobody, Paused};
 use crate::code::{Executable, Main, Program};
 use crate::confinement::{Confinement, Sharing};
 use crate::denials::{Denials, Denied};
 use crate::error::CallError;
 use crate::guest::{Guest, ModuleGuest, Refused, Start, Watch, Watched};
 use crate::ticker::TICK;
+use crate::waiting::Ready;
 
 /// What is shown of what a failed guest printed.
 const SHOWN_OUTPUT: usize = 1_000;
@@ -43,39 +45,31 @@ impl<T> From<CallError> for Finished<T> {
     }
 }
 
-/// An instance that waits for the next call.
-pub(crate) struct Resident {
-    store: Store<Guest>,
-    instance: Instance,
-}
-
-impl std::fmt::Debug for Resident {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Resident").finish_non_exhaustive()
-    }
-}
-
 /// Calls a function of a component.
 pub(crate) async fn invoke(
     program: &Program,
     function: usize,
     arguments: Vec<Argument>,
     confinement: &Arc<Confinement>,
+    client: Arc<dyn Client>,
 ) -> Finished<Option<Returned>> {
     if program.reads_files_anew() && confinement.directories.have_holes() {
         return CallError::Holes.into();
     }
-    let resident = match confinement.sharing {
-        Sharing::Fresh => None,
-        Sharing::Shared => confinement.take_resident(),
-    };
-    let (mut store, known) = match resident {
-        Some(Resident { mut store, instance }) => {
-            store.data_mut().renew();
-            (store, Some(instance))
+    let (mut store, known, room) = match program.waiting.take(confinement) {
+        Some(Ready {
+            mut store,
+            instance,
+            room,
+            ..
+        }) => {
+            store.data_mut().renew(client);
+            // The clock has gone on while it waited.
+            store.set_epoch_deadline(1);
+            (store, Some(instance), room)
         }
-        None => match Guest::new(confinement) {
-            Ok(guest) => (store(program.engine(), guest), None),
+        None => match Guest::new(confinement, client) {
+            Ok(guest) => (store(program.engine(), guest), None, None),
             Err(error) => return error.into(),
         },
     };
@@ -83,7 +77,14 @@ pub(crate) async fn invoke(
     let result = within_limits(&mut store, limits, async |store| {
         let instance = match known {
             Some(instance) => instance,
-            None => program.instance.instantiate_async(&mut *store).await?,
+            None => {
+                let begun = Instant::now();
+                let instance = program.instance.instantiate_async(&mut *store).await?;
+                if program.starts_silently {
+                    program.waiting.took(begun.elapsed());
+                }
+                instance
+            }
         };
         let returned = call(program, store, instance, function, arguments, limits).await?;
         Ok((instance, returned))
@@ -94,8 +95,21 @@ pub(crate) async fn invoke(
     let denied = denials(&store.data().denials, &confinement.secrets);
     let result = match result {
         Ok((instance, returned)) => {
-            if confinement.sharing == Sharing::Shared {
-                confinement.put_resident(Resident { store, instance });
+            match confinement.sharing {
+                Sharing::Shared => {
+                    // Whoever called is of no interest to the next.
+                    store.data_mut().renew(Arc::new(Nobody));
+                    program.waiting.put(Ready::new(store, instance, None));
+                }
+                // What took long to make takes long to take apart, and the answer need not wait for that. With a place in the room, the
+                // pool has one as well.
+                Sharing::Fresh if let Some(room) = room => {
+                    tokio::spawn(async move {
+                        drop(store);
+                        drop(room);
+                    });
+                }
+                Sharing::Fresh => {}
             }
             Ok(returned)
         }
@@ -113,14 +127,19 @@ pub struct Exited {
 }
 
 /// Runs a program from its start to its end.
-pub(crate) async fn execute(executable: &Executable, start: Start, confinement: &Arc<Confinement>) -> Finished<Exited> {
+pub(crate) async fn execute(
+    executable: &Executable,
+    start: Start,
+    confinement: &Arc<Confinement>,
+    client: Arc<dyn Client>,
+) -> Finished<Exited> {
     let limits = &confinement.limits;
     match &executable.main {
         Main::Component { instance, run, .. } => {
             if executable.reads_files_anew && confinement.directories.have_holes() {
                 return CallError::Holes.into();
             }
-            let mut store = match Guest::program(confinement, start) {
+            let mut store = match Guest::program(confinement, start, client) {
                 Ok(guest) => store(instance.engine(), guest),
                 Err(error) => return error.into(),
             };
@@ -137,7 +156,7 @@ pub(crate) async fn execute(executable: &Executable, start: Start, confinement: 
             }
         }
         Main::Module(instance) => {
-            let mut store = match ModuleGuest::program(confinement, start) {
+            let mut store = match ModuleGuest::program(confinement, start, &client) {
                 Ok(guest) => store(instance.module().engine(), guest),
                 Err(error) => return error.into(),
             };
@@ -187,9 +206,12 @@ async fn within_limits<T: Watched, R>(
     limits: &Limits,
     work: impl AsyncFnOnce(&mut Store<T>) -> Result<R, wasmtime::Error>,
 ) -> Result<R, CallError> {
-    match tokio::time::timeout(limits.timeout.duration(), work(&mut *store)).await {
-        Ok(result) => result.map_err(|error| explain(&error, store.data(), limits)),
-        Err(_) => Err(CallError::Deadline(limits.timeout)),
+    let deadline = store.data().watch().deadline.clone();
+    tokio::select! {
+        // Most calls end before they wait for anything, and need no timer.
+        biased;
+        result = work(&mut *store) => result.map_err(|error| explain(&error, store.data(), limits)),
+        () = deadline.passed() => Err(CallError::Deadline(limits.timeout)),
     }
 }
 
@@ -218,13 +240,13 @@ fn log_output(watch: &Watch, secrets: &Secrets) {
     }
 }
 
-fn store<T: Watched>(engine: &Engine, guest: T) -> Store<T> {
+pub(crate) fn store<T: Watched>(engine: &Engine, guest: T) -> Store<T> {
     let mut store = Store::new(engine, guest);
     store.limiter(|guest| &mut guest.watch_mut().usage);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|mut context| {
         let watch = context.data_mut().watch_mut();
-        if Instant::now() >= watch.deadline {
+        if watch.deadline.has_passed() {
             return Err(OutOfTime.into());
         }
         // A guest that waits is not interrupted, so every interruption is a tick in which it computed.
@@ -282,6 +304,12 @@ struct OutOfCpu;
 
 /// Why the guest stopped, in words for a person. Limits come first: what they do to a guest looks like many other things.
 fn explain(error: &wasmtime::Error, guest: &impl Watched, limits: &Limits) -> CallError {
+    if error.is::<Paused>() {
+        return CallError::Paused;
+    }
+    if let Some(Missing(capabilities)) = error.downcast_ref::<Missing>() {
+        return CallError::Missing(*capabilities);
+    }
     if error.is::<OutOfTime>() {
         return CallError::Deadline(limits.timeout);
     }

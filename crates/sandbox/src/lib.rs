@@ -4,12 +4,14 @@
 //! the files, hosts and variables that are granted, no share of our stdout, and so much time, memory and output. Whatever the guest does
 //! ends as a value or a [`CallError`], and never touches the next call.
 //!
-//! It knows no JSON, no MCP, and nothing of where a component came from.
+//! It knows no MCP, JSON only as a text that a guest may pass on, and nothing of where a component came from.
 
 mod bytes;
 mod capture;
+mod client;
 mod code;
 mod confinement;
+mod deadline;
 mod denials;
 mod directories;
 mod engine;
@@ -21,12 +23,20 @@ mod http;
 mod imports;
 mod invoke;
 mod network;
+mod pace;
+mod threads;
 mod ticker;
+mod waiting;
 
 pub use capture::Captured;
+pub use client::{
+    Answer, Call, Capabilities, Change, Client, Elicitation, Elicited, Later, Level, MAX_URI, Nobody, Question, Report, Role, Root,
+    Sampled, Sampling, SamplingMessage, Unanswered,
+};
 pub use code::{CodeError, CodeKey, CodeKind, Compiled, Executable, Program};
 pub use confinement::{Confinement, Sharing};
 pub use denials::Denied;
+pub use engine::settings;
 pub use error::CallError;
 pub use guest::Start;
 pub use imports::{unknown_imports, unknown_module_imports};
@@ -37,36 +47,52 @@ use std::sync::{Arc, OnceLock};
 
 use component2json::{Argument, Returned};
 use policy::Limits;
+use tokio::sync::Semaphore;
 
+use crate::client::Bounded;
 use crate::engine::Runtime;
 use crate::gate::Gate;
+use crate::pace::Pace;
+use crate::threads::GuestThreads;
 
 /// Where guests run. One for the whole process.
 #[derive(Debug)]
 pub struct Sandbox {
     limits: Limits,
     gate: Gate,
+    /// Calls of all components that may wait for answers at the same time: the other places are for those who do not.
+    waiting_for_answers: Arc<Semaphore>,
     /// Most components: without component-model concurrency a call is cheaper and there is less that can go wrong.
     plain: OnceLock<Result<Runtime, CodeError>>,
     /// `async func`, streams, WASI 0.3.
     concurrent: OnceLock<Result<Runtime, CodeError>>,
     guests: GuestThreads,
+    /// Room for instances that are made before they are needed.
+    ahead: Arc<Semaphore>,
 }
 
 impl Sandbox {
     /// Nothing heavy happens here: engines start when the first component needs one.
     pub fn new(limits: Limits) -> std::io::Result<Self> {
+        let running = engine::all_calls(&limits);
         Ok(Self {
-            gate: Gate::new(engine::all_calls(&limits), &limits),
+            gate: Gate::new(running, &limits),
+            waiting_for_answers: Arc::new(Semaphore::new((running / 4).max(1) as usize)),
             limits,
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
             guests: GuestThreads::start()?,
+            ahead: waiting::room(),
         })
     }
 
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Whether the next call would have to come back later.
+    pub fn is_full(&self) -> bool {
+        self.gate.is_full()
     }
 
     fn runtime(&self, concurrency: bool) -> Result<&Runtime, CodeError> {
@@ -85,46 +111,61 @@ impl Sandbox {
         function: usize,
         arguments: Vec<Argument>,
         confinement: &Arc<Confinement>,
+        client: Arc<dyn Client>,
     ) -> Finished<Option<Returned>> {
-        let (program, walls) = (Arc::clone(program), Arc::clone(confinement));
-        let concurrency = program.concurrency();
-        self.guest(concurrency, confinement, async move {
-            invoke::invoke(&program, function, arguments, &walls).await
-        })
-        .await
+        let Some(pace) = program.pace(function) else {
+            return CallError::Stopped.into();
+        };
+        let (called, walls, client) = (Arc::clone(program), Arc::clone(confinement), self.bounded(client));
+        let call = async move { invoke::invoke(&called, function, arguments, &walls, client).await };
+        let finished = self.guest(program.concurrency(), confinement, pace, call).await;
+        if let Some(runtime) = self.guests.runtime() {
+            waiting::make_ahead(runtime.handle(), program, confinement, &self.ahead);
+        }
+        finished
     }
 
     /// Runs a program in a fresh instance, from its start to its end. Dropping the future stops it.
-    pub async fn run(&self, executable: &Arc<Executable>, start: Start, confinement: &Arc<Confinement>) -> Finished<Exited> {
-        let (executable, walls) = (Arc::clone(executable), Arc::clone(confinement));
-        let concurrency = executable.concurrency();
-        self.guest(concurrency, confinement, async move {
-            invoke::execute(&executable, start, &walls).await
-        })
-        .await
+    pub async fn run(
+        &self,
+        executable: &Arc<Executable>,
+        start: Start,
+        confinement: &Arc<Confinement>,
+        client: Arc<dyn Client>,
+    ) -> Finished<Exited> {
+        let (called, walls, client) = (Arc::clone(executable), Arc::clone(confinement), self.bounded(client));
+        let run = async move { invoke::execute(&called, start, &walls, client).await };
+        self.guest(executable.concurrency(), confinement, &executable.pace, run).await
     }
 
     /// Runs a program that is granted nothing, and waits for its end. For threads that may block.
     pub fn run_blocking(self: &Arc<Self>, executable: &Arc<Executable>, start: Start, limits: Limits) -> Result<Exited, CallError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let (sandbox, executable) = (Arc::clone(self), Arc::clone(executable));
-        let Some(runtime) = &self.guests.0 else {
+        let Some(runtime) = self.guests.runtime() else {
             return Err(CallError::Stopped);
         };
         runtime.spawn(async move {
             let confinement = Arc::new(Confinement::bare(limits));
-            let finished = sandbox.run(&executable, start, &confinement).await;
+            let finished = sandbox.run(&executable, start, &confinement, Arc::new(Nobody)).await;
             // Who asked may be gone.
             let _ = sender.send(finished.result);
         });
         receiver.recv().unwrap_or(Err(CallError::HostPanic))
     }
 
-    /// Lets a guest run on its own threads when there is room for one more: first among its own calls, then among all.
+    /// A client of which no more guests wait for answers than may.
+    fn bounded(&self, client: Arc<dyn Client>) -> Arc<dyn Client> {
+        let places = Arc::clone(&self.waiting_for_answers);
+        Arc::new(Bounded { client, places })
+    }
+
+    /// Lets a guest run when there is room for one more: first among its own calls, then among all.
     async fn guest<T: Send + 'static>(
         &self,
         concurrency: bool,
         confinement: &Confinement,
+        pace: &Pace,
         work: impl Future<Output = Finished<T>> + Send + 'static,
     ) -> Finished<T> {
         let enter = async {
@@ -137,60 +178,11 @@ impl Sandbox {
             Ok(entered) => entered,
             Err(error) => return error.into(),
         };
-        let task = self.guests.spawn(async move {
+        let call = async move {
             let finished = work.await;
             drop(entered);
             finished
-        });
-        task.await
-    }
-}
-
-/// Threads that only guests run on, so that a busy guest never keeps the protocol waiting.
-#[derive(Debug)]
-struct GuestThreads(Option<tokio::runtime::Runtime>);
-
-impl GuestThreads {
-    fn start() -> std::io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .thread_name("guest")
-            .enable_all()
-            .build()?;
-        Ok(Self(Some(runtime)))
-    }
-
-    /// Runs a call as a task of its own: a panic in it is one failed call, and dropping the future aborts it.
-    fn spawn<T: Send + 'static>(
-        &self,
-        call: impl Future<Output = Finished<T>> + Send + 'static,
-    ) -> impl Future<Output = Finished<T>> {
-        let task = self.0.as_ref().map(|runtime| AbortOnDrop(runtime.spawn(call)));
-        async move {
-            let Some(mut task) = task else {
-                return CallError::Stopped.into();
-            };
-            match (&mut task.0).await {
-                Ok(finished) => finished,
-                Err(error) if error.is_panic() => CallError::HostPanic.into(),
-                Err(_) => CallError::Stopped.into(),
-            }
-        }
-    }
-}
-
-impl Drop for GuestThreads {
-    /// A runtime must not wait for its threads inside an async context, and a guest in a loop would make it wait.
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
+        };
+        self.guests.run(pace, call).await
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use component2json::{Argument, Exports, Returned};
 use policy::{ByteSize, Limits};
-use sandbox::{CallError, CodeKind, Confinement, Program, Sandbox};
+use sandbox::{CallError, CodeKind, Confinement, Nobody, Program, Sandbox};
 use wasmtime::component::Val;
 
 fn load(sandbox: &Sandbox, text: &str) -> (Arc<Program>, Exports) {
@@ -28,7 +28,10 @@ async fn call(sandbox: &Sandbox, program: &Arc<Program>, exports: &Exports, name
         .position(|function| function.export.function == name)
         .unwrap();
     let confinement = Arc::new(Confinement::bare(sandbox.limits().clone()));
-    sandbox.call(program, function, vec![], &confinement).await.result
+    sandbox
+        .call(program, function, vec![], &confinement, Arc::new(Nobody))
+        .await
+        .result
 }
 
 /// A component of one module, whose functions take nothing and return a number.
@@ -149,6 +152,7 @@ async fn bytes_take_the_typed_road_and_any_other() {
             echo,
             vec![Argument::Bytes(payload.clone())],
             &Arc::new(Confinement::bare(Limits::default())),
+            Arc::new(Nobody),
         )
         .await
         .result

@@ -1,0 +1,134 @@
+//! Where guests run.
+//!
+//! They have threads of their own, so that a busy guest does not keep the protocol waiting. A call that will be short begins on the
+//! thread that asks for it; if it is not at its end when the guest is first interrupted, or has to wait, it goes on where guests run.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use crate::error::CallError;
+use crate::invoke::Finished;
+use crate::pace::Pace;
+
+/// A call on its way from one thread to another, which tells how long it took.
+type Timed<T> = Pin<Box<dyn Future<Output = (Finished<T>, Duration)> + Send>>;
+
+#[derive(Debug)]
+pub(crate) struct GuestThreads(Option<tokio::runtime::Runtime>);
+
+impl GuestThreads {
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .thread_name("guest")
+            .enable_all()
+            .build()?;
+        Ok(Self(Some(runtime)))
+    }
+
+    pub(crate) fn runtime(&self) -> Option<&tokio::runtime::Runtime> {
+        self.0.as_ref()
+    }
+
+    /// Runs a call: a panic in it is one failed call, and dropping the future ends it.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        pace: &Pace,
+        call: impl Future<Output = Finished<T>> + Send + 'static,
+    ) -> Finished<T> {
+        let Some(runtime) = &self.0 else {
+            return CallError::Stopped.into();
+        };
+        let mut call: Timed<T> = Box::pin(async move {
+            let begun = Instant::now();
+            let finished = call.await;
+            (finished, begun.elapsed())
+        });
+        let ended = if pace.is_short() {
+            match std::future::poll_fn(|context| Poll::Ready(poll_here(runtime, &mut call, context))).await {
+                Poll::Ready(ended) => ended,
+                Poll::Pending => {
+                    pace.took(None);
+                    return moved(runtime, call)
+                        .await
+                        .map_or_else(Finished::from, |(finished, _)| finished);
+                }
+            }
+        } else {
+            moved(runtime, call).await
+        };
+        match ended {
+            Ok((finished, time)) => {
+                pace.took(Some(time));
+                finished
+            }
+            Err(error) => error.into(),
+        }
+    }
+}
+
+/// Lets a call run on this thread until it first waits. Its timers and sockets belong to the guests' threads from the start.
+fn poll_here<T>(
+    runtime: &tokio::runtime::Runtime,
+    call: &mut Timed<T>,
+    context: &mut Context<'_>,
+) -> Poll<Result<(Finished<T>, Duration), CallError>> {
+    let _guests = runtime.enter();
+    match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context))) {
+        Ok(polled) => polled.map(Ok),
+        Err(_) => Poll::Ready(Err(CallError::HostPanic)),
+    }
+}
+
+/// Lets a call run, or go on, on the guests' threads.
+async fn moved<T: Send + 'static>(runtime: &tokio::runtime::Runtime, call: Timed<T>) -> Result<(Finished<T>, Duration), CallError> {
+    let mut task = AbortOnDrop(runtime.spawn(call));
+    (&mut task.0).await.map_err(|error| match error.is_panic() {
+        true => CallError::HostPanic,
+        false => CallError::Stopped,
+    })
+}
+
+impl Drop for GuestThreads {
+    /// A runtime must not wait for its threads inside an async context, and a guest in a loop would make it wait.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_one_failed_call_wherever_it_runs() {
+        let threads = GuestThreads::start().unwrap();
+        let [unknown, short] = [Pace::default(), Pace::default()];
+        short.took(Some(Duration::ZERO));
+        assert!(short.is_short() && !unknown.is_short());
+        for pace in [unknown, short] {
+            let finished: Finished<()> = threads.run(&pace, async { panic!("on purpose") }).await;
+            assert!(matches!(finished.result, Err(CallError::HostPanic)), "{finished:?}");
+        }
+        // One that begins here and goes on there.
+        let short = Pace::default();
+        short.took(Some(Duration::ZERO));
+        let call = async {
+            tokio::task::yield_now().await;
+            panic!("on purpose")
+        };
+        let finished: Finished<()> = threads.run(&short, call).await;
+        assert!(matches!(finished.result, Err(CallError::HostPanic)), "{finished:?}");
+    }
+}
