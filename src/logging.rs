@@ -33,7 +33,7 @@ impl LogOptions {
         let quiet = if self.log.contains("rmcp") {
             ""
         } else {
-            ",rmcp=error,rmcp::transport::worker=off"
+            ",rmcp=error,rmcp::service=off,rmcp::transport::worker=off"
         };
         let filter = EnvFilter::new(format!("{}{quiet}", self.log));
         let logs = tracing_subscriber::fmt()

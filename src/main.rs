@@ -5,6 +5,7 @@
 
 mod clients;
 mod commands;
+mod http;
 mod logging;
 mod options;
 mod output;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use component2json::Exports;
 use lifecycle::{CommandSource, Inspection, Interface, Plan, Tool};
 use serde::Serialize;
 
@@ -39,6 +40,8 @@ struct Report {
     /// The functions, or the commands, that are tools.
     exports: Vec<Export>,
     left_out: Vec<LeftOut>,
+    /// Interfaces of `host:mcp` that it exports.
+    offers: Vec<String>,
     imports: Vec<String>,
     unknown_imports: Vec<String>,
     may_need: Vec<Need>,
@@ -114,6 +117,7 @@ impl Report {
                     reason: out.reason.clone(),
                 })
                 .collect(),
+            offers: offers(exports),
             unknown_imports: interface.unknown_imports().into_iter().map(str::to_owned).collect(),
             may_need: needs(&exports.imports),
             imports: exports.imports.clone(),
@@ -158,6 +162,12 @@ impl Report {
             writeln!(text, "\nExports that are no tools ({})", self.left_out.len())?;
             for out in &self.left_out {
                 writeln!(text, "  {}: {}", shortened(&out.export), out.reason)?;
+            }
+        }
+        if !self.offers.is_empty() {
+            writeln!(text, "\nOffers besides tools")?;
+            for offer in &self.offers {
+                writeln!(text, "  {offer}")?;
             }
         }
         writeln!(text, "\nImports ({})", self.imports.len())?;
@@ -206,6 +216,17 @@ impl Export {
     }
 }
 
+/// The interfaces that the host calls for itself.
+fn offers(exports: &Exports) -> Vec<String> {
+    let mut names: Vec<String> = exports
+        .offers
+        .iter()
+        .filter_map(|function| function.export.interface.clone())
+        .collect();
+    names.dedup();
+    names
+}
+
 fn in_words(source: CommandSource) -> &'static str {
     match source {
         CommandSource::Help => "from its help",
@@ -217,7 +238,7 @@ fn in_words(source: CommandSource) -> &'static str {
 
 /// What the imports would let a component ask for. That it imports something does not mean that it uses it.
 fn needs(imports: &[String]) -> Vec<Need> {
-    const CAPABILITIES: [(&str, &str); 7] = [
+    const CAPABILITIES: [(&str, &str); 10] = [
         ("wasi_snapshot_preview1.path_open", "files"),
         ("wasi_snapshot_preview1.environ_get", "environment variables"),
         ("wasi:filesystem/preopens", "files"),
@@ -225,6 +246,9 @@ fn needs(imports: &[String]) -> Vec<Need> {
         ("wasi:http/client", "network"),
         ("wasi:sockets/network", "network"),
         ("wasi:cli/environment", "environment variables"),
+        ("host:mcp/elicit", "answers of the user"),
+        ("host:mcp/sample", "answers of the client's model"),
+        ("host:mcp/roots", "the folders of the client"),
     ];
     let mut needs: Vec<Need> = Vec::new();
     for (prefix, capability) in CAPABILITIES {

@@ -1,4 +1,4 @@
-//! `host serve`: MCP over stdio.
+//! `host serve`: MCP over stdio or HTTP.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,10 +8,11 @@ use clap::Args;
 use lifecycle::Follow;
 use mcp_server::{Server, serve_stdio};
 
+use crate::http::HttpArguments;
 use crate::options::{AuditOptions, ComponentName, GrantOptions, LimitOptions, LoadOptions, Running};
 use crate::output;
 
-/// Serve components and programs as MCP tools over stdin and stdout
+/// Serve components and programs as MCP tools, to one client over stdin and stdout or to many over HTTP
 #[derive(Args)]
 pub(crate) struct Serve {
     /// Ids of components that were added, files (`.wasm` or `.wat`), or directories of them; all that was added, if none is named
@@ -31,6 +32,8 @@ pub(crate) struct Serve {
     limits: LimitOptions,
     #[command(flatten)]
     audit: AuditOptions,
+    #[command(flatten)]
+    http: HttpArguments,
 }
 
 /// Lets this process have as many open files as it may. Sockets and files of many guests together are more than the usual 1024, and
@@ -61,6 +64,9 @@ impl Serve {
         if !self.grants.is_empty() {
             bail!("grants stand before the `--`, where they are checked");
         }
+        if self.http.is_set() {
+            bail!("clients talk to what they start over stdin and stdout, and not over HTTP");
+        }
         match self.load.relative_path().or(self.audit.relative_path()) {
             Some(path) => bail!(
                 "`{}` has to be an absolute path, as the client starts `host` elsewhere",
@@ -82,6 +88,7 @@ impl Serve {
         } else {
             Server::new(Arc::clone(&manager))
         };
+        let http = self.http.prepare(manager.tools().len())?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let watch = match manager.watch(if self.watch { Follow::Everything } else { Follow::Grants }) {
             Ok(watch) => Some(watch),
@@ -100,9 +107,12 @@ impl Serve {
             if let Some(watch) = watch {
                 tokio::spawn(watch.run());
             }
-            serve_stdio(server).await
+            match http {
+                Some(http) => http.serve(server).await,
+                None => Ok(serve_stdio(server).await?),
+            }
         });
-        // The client is gone: nobody waits for what may still be compiling.
+        // The clients are gone: nobody waits for what may still be compiling.
         runtime.shutdown_background();
         served?;
         Ok(ExitCode::SUCCESS)

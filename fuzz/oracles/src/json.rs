@@ -55,6 +55,7 @@ fn echo(ty: &TypeRef) -> Function {
         params: vec![Field::new("value", None, ty.clone())],
         result: Some(ty.clone()),
         is_async: false,
+        answers_content: false,
     }
 }
 

@@ -13,8 +13,9 @@ use base64::prelude::BASE64_STANDARD;
 use catalog::{Catalog, Item, Parameters, Payloads, plain, plain_json, plain_line, steers};
 use clap::{Args, CommandFactory};
 use command2json::add_argument;
-use component2json::{Function, Kind, argument_from_text, refuse_duplicate_keys};
-use lifecycle::{CallOutcome, Caller, ExecuteError, LifecycleManager, Plan, Tool};
+use component2json::{Function, Kind, argument_from_text, check_json};
+use lifecycle::{Block, CallOutcome, Caller, ExecuteError, LifecycleManager, Plan, ResourceBody, Tool};
+use mcp_server::content_json;
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::words::regroup;
@@ -85,13 +86,12 @@ impl Call {
         }
         let arguments = self.arguments(tool.plan(), &parameters)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let caller = Caller {
-            name: "host call".to_owned(),
-        };
+        let caller = Caller::silent("host call");
         match runtime.block_on(manager.execute_component_call(&tool, &arguments, &caller)) {
             Ok(outcome) => {
                 match tool.plan() {
                     _ if self.json => print_json(&outcome)?,
+                    _ if outcome.blocks.is_some() => print_blocks(&outcome)?,
                     Some(Plan::Function(function)) => print_result(&outcome, function)?,
                     Some(Plan::Command(_)) => print_streams(&outcome)?,
                     None => {}
@@ -215,15 +215,43 @@ fn print_help(target: &str, item: &Item, parameters: &Parameters) -> anyhow::Res
 }
 
 fn print_json(outcome: &CallOutcome) -> anyhow::Result<()> {
-    match &outcome.structured {
-        Some(structured) => output::line(&plain_json(&structured.to_string())),
-        None => Ok(()),
+    match (&outcome.structured, &outcome.blocks) {
+        (Some(structured), _) => output::line(&plain_json(&structured.to_string())),
+        (None, Some(blocks)) => output::line(&plain_json(&content_json(blocks).to_string())),
+        (None, None) => Ok(()),
     }
+}
+
+/// What a tool answers for people: texts as they are, and what the rest is.
+fn print_blocks(outcome: &CallOutcome) -> anyhow::Result<()> {
+    for block in outcome.blocks.iter().flatten() {
+        let text = match block {
+            Block::Text(block) => block.text.clone(),
+            Block::Image(media) | Block::Audio(media) => {
+                format!("[{}, {} bytes; `--json` shows it]", media.mime_type, decoded(&media.data))
+            }
+            Block::Link(link) => format!("[{}: {}]", link.name, link.uri),
+            Block::Embedded(block) => match &block.resource.body {
+                ResourceBody::Text(text) => text.clone(),
+                ResourceBody::Blob(data) => format!("[{}, {} bytes; `--json` shows it]", block.resource.uri, decoded(data)),
+            },
+        };
+        output::line(&for_terminal(&text))?;
+    }
+    Ok(())
+}
+
+/// The length of what is written in base64.
+fn decoded(base64: &str) -> usize {
+    BASE64_STANDARD.decode(base64).map_or(0, |bytes| bytes.len())
 }
 
 /// What a function returned; of a `result` its payload.
 fn print_result(outcome: &CallOutcome, function: &Function) -> anyhow::Result<()> {
     let Some(structured) = &outcome.structured else {
+        if let (true, Some(text)) = (outcome.is_error, &outcome.text) {
+            output::error(&for_terminal(text));
+        }
         return Ok(());
     };
     let result = structured.get("result").unwrap_or(structured);
@@ -300,7 +328,7 @@ fn quoted(word: &str) -> String {
 
 fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
     let value = serde_json::from_str(text).context("`--args` is not JSON")?;
-    refuse_duplicate_keys(text.as_bytes()).context("`--args` cannot be used")?;
+    check_json(text.as_bytes()).context("`--args` cannot be used")?;
     match value {
         Value::Object(object) => Ok(object),
         _ => bail!("`--args` must be a JSON object, as in `{{\"a\": 2}}`"),
