@@ -38,7 +38,7 @@ build_rust_guests() {
 
 # check_paths COMPONENT: fails if a path of this machine is in it.
 check_paths() {
-    if grep -aqF -e "$HOME" -e "$PWD" "$1"; then
+    if grep -aqF -e "$HOME/" -e "$PWD/" "$1"; then
         echo "error: $1 contains a path of this machine" >&2
         return 1
     fi

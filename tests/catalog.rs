@@ -84,7 +84,8 @@ fn definitions(catalog: &Value) -> Value {
         put("_meta", &item["meta"]["_meta"]);
         Value::Object(entry)
     };
-    sorted(catalog["items"].as_array().unwrap().iter().map(entry).collect())
+    let items = catalog["items"].as_array().unwrap().iter();
+    sorted(items.filter(|item| item["type"] == "tool").map(entry).collect())
 }
 
 fn sorted(mut tools: Value) -> Value {
@@ -100,7 +101,11 @@ fn a_catalog_is_written_in_four_ways() {
     let home = Home::new();
     let path = guest("documented").to_string_lossy().into_owned();
     let overview = succeed(&home, &["catalog", &path]).stdout;
-    assert!(overview.starts_with("host 0.1.0, MCP 2026-07-28\n\nTYPE  NAME"), "{overview}");
+    assert!(
+        overview.starts_with("host 0.1.0, MCP 2026-07-28\n\nTYPE      NAME"),
+        "{overview}"
+    );
+    assert!(overview.contains("\nresource  WIT of documented"), "{overview}");
     let page = succeed(&home, &["catalog", &path, "--markdown"]).stdout;
     assert!(page.starts_with("# "), "{page}");
     let description: Value = serde_json::from_str(&succeed(&home, &["catalog", &path, "--openapi"]).stdout).unwrap();

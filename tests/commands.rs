@@ -216,6 +216,7 @@ fn inspect_has_the_promised_keys() {
         "docs",
         "exports",
         "leftOut",
+        "offers",
         "imports",
         "unknownImports",
         "mayNeed",

@@ -158,7 +158,8 @@ fn a_cache_that_is_gone_is_made_again_while_tools_are_served() {
         assert_answers(&mut server, number);
     }
     wait_until("all code is there again", || home.cached("seal").len() == MANY);
-    assert_eq!(mapped(&server), 3, "what was not called is not mapped");
+    // Whoever compiles has a look at the last one for a moment.
+    wait_until("only what was called is mapped", || mapped(&server) == 3);
     server.close_well();
 }
 

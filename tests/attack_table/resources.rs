@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Server, guest, text};
-use crate::unharmed::Host;
+use crate::support::client::{ERAS, Era};
+use crate::support::{Home, Server, guest, proc, text, wait_until};
+use crate::unharmed::{Host, assert_good, good};
 
 /// Fails unless the call ends with this cause and with what to do about it.
 fn assert_limited(server: &mut Server, tool: &str, arguments: &Value, cause: &str) {
@@ -94,6 +95,85 @@ fn row_17_infinite_loop() {
     host.close_well();
 }
 
+/// Counts as far as it is told.
+const COUNTER: &str = r#"(component
+    (core module $code
+        (func (export "count") (param $to i64) (result i64)
+            (local $at i64)
+            (loop $on
+                (local.set $at (i64.add (local.get $at) (i64.const 1)))
+                (br_if $on (i64.lt_u (local.get $at) (local.get $to))))
+            (local.get $at)))
+    (core instance $guest (instantiate $code))
+    (func (export "count") (param "to" u64) (result u64) (canon lift (core func $guest "count"))))"#;
+
+/// A number that it takes days to count to.
+const FAR: u64 = 1 << 52;
+
+/// One call of a component at a time, and nothing but its client ends one: the next is answered only once the one before has ended.
+const ONE_AT_A_TIME: [&str; 6] = ["--max-concurrent-calls", "1", "--timeout", "1h", "--max-cpu", "1h"];
+
+/// Calls that were short run where requests are read, which saves a change of threads. The next one need not be short.
+#[test]
+fn row_17_a_call_that_was_always_short() {
+    let home = Home::new();
+    let counter = home.write("counter.wat", COUNTER);
+    let mut host = Host::serve_files(&home, &ONE_AT_A_TIME, &[counter]);
+    host.survives(|server| {
+        let count = |server: &mut Server, to: u64| {
+            let result = server.call("count", &json!({ "to": to }));
+            assert_eq!(result["structuredContent"], json!({ "result": to }), "{result}");
+        };
+        for _ in 0..20 {
+            count(server, 1);
+        }
+        let endless = server.start_call("count", &json!({ "to": FAR }));
+        assert_eq!(server.request("ping", &json!({}))["result"], json!({}));
+        assert_good(server);
+        server.notify("notifications/cancelled", &json!({"requestId": endless}));
+        count(server, 3);
+    });
+    host.close_well();
+}
+
+#[test]
+fn row_17_a_call_that_was_always_short_over_http() {
+    let home = Home::new();
+    let components = [good(&home), home.write("counter.wat", COUNTER)];
+    let server = home.serve_http(&ONE_AT_A_TIME, &components);
+    for era in ERAS {
+        let mut client = server.client(era);
+        let mut other = server.client(Era::Initialize);
+        for _ in 0..3 {
+            for _ in 0..20 {
+                assert_eq!(
+                    client.call("count", json!({"to": 1}))["structuredContent"],
+                    json!({"result": 1})
+                );
+            }
+            let before = proc::cpu_ticks(server.pid());
+            let endless = client.start("tools/call", json!({"name": "count", "arguments": {"to": FAR}}));
+            wait_until("the guest computes", || proc::cpu_ticks(server.pid()) > before + 20);
+            assert_eq!(other.result("ping", json!({})), json!({}));
+            assert_eq!(
+                client.call("add", json!({"a": 2, "b": 40}))["structuredContent"],
+                json!({"result": 42})
+            );
+            if era == Era::Initialize {
+                let cancelled = client.notify("notifications/cancelled", json!({"requestId": endless.id}));
+                assert_eq!(cancelled.status, 202, "{cancelled:?}");
+            }
+            // Which is how the stateless era cancels.
+            drop(endless);
+            assert_eq!(
+                client.call("count", json!({"to": 3}))["structuredContent"],
+                json!({"result": 3})
+            );
+        }
+    }
+    server.close_well();
+}
+
 #[test]
 fn row_18_deep_recursion() {
     let home = Home::new();
@@ -109,11 +189,16 @@ fn row_18_deep_recursion() {
 fn row_19_huge_result() {
     let home = Home::new();
     let mut host = Host::serve(&home, &[], &["evil-19-huge-result"]);
-    host.survives(|server| {
+    let attack = |server: &mut Server| {
         for tool in ["large_bytes", "large_text", "amplified"] {
             assert_limited(server, tool, &json!({}), "output limit of 8MiB");
         }
-    });
+    };
+    // The allocator keeps what a thread has freed for that thread, so each that guests run on must have had its turn before.
+    for _ in 0..10 {
+        attack(&mut host.server);
+    }
+    host.survives(attack);
     host.close_well();
 }
 

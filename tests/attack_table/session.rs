@@ -276,6 +276,30 @@ fn row_32_more_calls_than_may_wait() {
     host.close_well();
 }
 
+/// A call that takes all the room for requests can still be taken back.
+#[test]
+fn row_32_large_call_is_cancelled() {
+    let home = Home::new();
+    let mut host = Host::serve(&home, &["--timeout", "1h"], &["evil-17-host-sleep"]);
+    host.server.call("sleep", &json!({"seconds": 0}));
+    host.survives(|server| {
+        // White space counts as well: what is in a message is known only when it was read.
+        let padding = " ".repeat(9 << 20);
+        let sleep = |id: u64| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call",{padding}"params":{{"name":"sleep","arguments":{{"seconds":3600}}}}}}"#
+            )
+        };
+        let first = 1_000_000;
+        server.send_line(sleep(first));
+        // There is no room for this one before the other is gone.
+        server.notify("notifications/cancelled", &json!({"requestId": first}));
+        let answer = server.request("ping", &json!({}));
+        assert!(answer["result"].is_object(), "{answer}");
+    });
+    host.close_well();
+}
+
 #[test]
 fn row_32_end_of_input() {
     let home = Home::new();

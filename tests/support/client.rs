@@ -77,6 +77,9 @@ impl Client {
     /// Notes a message that tells of a change. Returns any other.
     fn receive(&mut self) -> Option<Value> {
         let message = self.server.receive();
+        if super::tells_of_other_lists(&message) {
+            return None;
+        }
         if message["method"] != CHANGED {
             return Some(message);
         }

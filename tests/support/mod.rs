@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test file is a program of its own and uses a part of this")]
 
 pub(crate) mod client;
+pub(crate) mod http;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -216,9 +217,13 @@ impl Server {
     /// Sends a request while no other is under way, and returns its answer.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.start_request(method, params);
-        let answer = self.receive();
-        assert_eq!(answer["id"], id, "{answer}");
-        answer
+        loop {
+            let answer = self.receive();
+            if !tells_of_other_lists(&answer) {
+                assert_eq!(answer["id"], id, "{answer}");
+                return answer;
+            }
+        }
     }
 
     pub(crate) fn notify(&mut self, method: &str, params: &Value) {
@@ -351,4 +356,10 @@ pub(crate) fn assert_readable(stderr: &str) {
     ] {
         assert!(!stderr.contains(inside), "{inside} in {stderr}");
     }
+}
+
+/// Whether a message only tells that there are other resources or prompts: with every component come and go those that are made of it.
+pub(crate) fn tells_of_other_lists(message: &Value) -> bool {
+    let lists = ["notifications/prompts/list_changed", "notifications/resources/list_changed"];
+    lists.iter().any(|list| message["method"] == *list)
 }

@@ -5,30 +5,22 @@ GUESTS_DIR holds the components and their calls, HOST_BIN is the server; ../READ
 
 import asyncio
 import json
-import os
 import sys
 import time
-from pathlib import Path
 
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
 
+from support import ENV, GUESTS, HOST, TIMEOUT_SECONDS, Tally, expect
+
 # What the client is told, and the version that must come of it.
 ERAS = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
-
-# A large component is compiled at its first call, on a machine that may be busy with other tests.
-TIMEOUT_SECONDS = 120
 
 
 def same(left, right):
     """Equality of JSON: 1 is 1.0 as in every other language, and True is not 1 as it would be in Python."""
     canonical = [json.dumps(json.loads(json.dumps(v), parse_int=float), sort_keys=True) for v in (left, right)]
     return canonical[0] == canonical[1]
-
-
-def expect(condition, message):
-    if not condition:
-        raise AssertionError(message)
 
 
 def expect_valid(value, schema, name):
@@ -76,26 +68,8 @@ async def check_call(client, tool, case):
         expect(text, "no text")
 
 
-class Tally:
-    def __init__(self):
-        self.passed = self.failed = 0
-
-    async def check(self, name, coroutine):
-        try:
-            await coroutine
-            self.passed += 1
-        except Exception as error:
-            self.failed += 1
-            # The client's task groups wrap what happened.
-            while isinstance(error, BaseExceptionGroup):
-                error = error.exceptions[0]
-            print(f"FAIL {name}: {error or repr(error)}")
-
-
 async def check_component(wasm, era, calls, tally):
-    # Clients hand only a few variables down; the folder of the server's state is none of them.
-    env = {key: os.environ[key] for key in ["HOST_HOME"] if key in os.environ}
-    server = StdioServerParameters(command=os.environ["HOST_BIN"], args=["serve", "--timeout", "2s", str(wasm)], env=env)
+    server = StdioServerParameters(command=HOST, args=["serve", "--timeout", "5s", str(wasm)], env=ENV)
 
     async with Client(server, mode=era, read_timeout_seconds=TIMEOUT_SECONDS) as client:
         expect(client.protocol_version == ERAS[era], f"the server chose {client.protocol_version}")
@@ -110,16 +84,14 @@ async def check_component(wasm, era, calls, tally):
 
 async def main():
     tally = Tally()
-    for calls in sorted(Path(os.environ["GUESTS_DIR"]).glob("*.calls.json")):
+    for calls in sorted(GUESTS.glob("*.calls.json")):
         wasm = calls.with_name(calls.name.removesuffix(".calls.json") + ".wasm")
         for era in ERAS:
             start = time.monotonic()
             cases = json.loads(calls.read_text())
             await tally.check(f"{wasm.stem} {era}", check_component(wasm, era, cases, tally))
             print(f"{wasm.stem} {era}: {time.monotonic() - start:.1f} s", flush=True)
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    # An empty folder is a mistake of the caller, not a success.
-    return tally.failed > 0 or tally.passed == 0
+    return tally.finish()
 
 
 sys.exit(asyncio.run(main()))

@@ -12,10 +12,11 @@ import { Client as SdkClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as SdkStdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 
+import { TIMEOUT_MS, check, expect, finish } from "../shared.mjs";
+
 const { GUESTS_DIR, HOST_BIN, HOST_HOME } = process.env;
 
-// A large component is compiled at its first call, on a machine that may be busy with other tests.
-const options = { timeout: 120_000 };
+const options = { timeout: TIMEOUT_MS };
 
 const info = { name: "test-clients", version: "1.0.0" };
 
@@ -42,10 +43,6 @@ const clients = [
 
 // The clients' own check of results is draft-07 in one and 2020-12 in the other; this one is 2020-12 for all.
 const ajv = new Ajv2020({ strict: false, logger: false });
-
-function expect(condition, message) {
-  if (!condition) throw new Error(message);
-}
 
 function expectValid(value, schema, name) {
   const valid = ajv.validate(schema, value);
@@ -107,19 +104,6 @@ async function checkCall(client, tool, call, exactArguments) {
   }
 }
 
-let passed = 0;
-let failed = 0;
-
-async function check(name, test) {
-  try {
-    await test();
-    passed += 1;
-  } catch (error) {
-    failed += 1;
-    console.log(`FAIL ${name}: ${error.message}`);
-  }
-}
-
 async function checkComponent(name, kind) {
   const file = readFileSync(join(GUESTS_DIR, `${name}.calls.json`), "utf8");
   const calls = JSON.parse(file);
@@ -127,7 +111,7 @@ async function checkComponent(name, kind) {
 
   const transport = new kind.Transport({
     command: HOST_BIN,
-    args: ["serve", "--timeout", "2s", join(GUESTS_DIR, `${name}.wasm`)],
+    args: ["serve", "--timeout", "5s", join(GUESTS_DIR, `${name}.wasm`)],
     // Some calls run into the limit, in every era; see calls.json. Clients hand only a few variables down; HOST_HOME is none of them.
     env: HOST_HOME === undefined ? {} : { HOST_HOME },
   });
@@ -161,6 +145,4 @@ for (const component of components) {
     console.log(`${name} ${kind.name}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
   }
 }
-console.log(`${passed} passed, ${failed} failed`);
-// An empty folder is a mistake of the caller, not a success.
-process.exit(failed > 0 || passed === 0 ? 1 : 0);
+finish();

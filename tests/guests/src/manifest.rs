@@ -56,10 +56,16 @@ pub fn current(name: &str) -> Result<Entry> {
     let folder = root.join(name);
     let mut files = Vec::new();
     collect(&folder, &mut files)?;
-    // What is not compiled in: the component itself, and the calls that tests make.
+    // What is not compiled in: the component itself, what is read beside it, the calls that tests make, and texts for people.
     let wasm = folder.join(format!("{name}.wasm"));
     let module = folder.join(format!("{name}{}.wasm", crate::MODULE));
-    files.retain(|file| *file != wasm && *file != module && !file.ends_with("calls.json"));
+    let not_compiled_in = [
+        wasm.clone(),
+        module.clone(),
+        folder.join(format!("{name}.tools.json")),
+        folder.join("calls.json"),
+    ];
+    files.retain(|file| !not_compiled_in.contains(file) && file.extension().is_none_or(|extension| extension != "md"));
     if folder.join("Cargo.toml").is_file() {
         files.extend([root.join("Cargo.toml"), root.join("Cargo.lock")]);
     }
