@@ -219,6 +219,66 @@ fn one_byte_too_many_names_the_output_limit() {
     server.close_well();
 }
 
+/// Clients in Node give what they start sockets in place of pipes, and a shell may give it one of each.
+#[cfg(unix)]
+#[test]
+fn sockets_serve_as_pipes_do() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    let home = Home::new();
+    // Of each, the client's end first.
+    let socket = || {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (OwnedFd::from(ours), OwnedFd::from(theirs))
+    };
+    let input = || {
+        let (read, write) = std::io::pipe().unwrap();
+        (OwnedFd::from(write), OwnedFd::from(read))
+    };
+    let output = || {
+        let (read, write) = std::io::pipe().unwrap();
+        (OwnedFd::from(read), OwnedFd::from(write))
+    };
+    let ways = [(socket(), socket()), (socket(), output()), (input(), socket()), (input(), output())];
+    for ((ours, stdin), (answers, stdout)) in ways {
+        let mut command = home.host(&["serve"]);
+        command.arg(guest("every-type")).stdin(stdin).stdout(stdout);
+        let mut host = command.spawn().unwrap();
+        // With it go the other ends, so that what is closed there is closed here.
+        drop(command);
+        let mut client = std::fs::File::from(ours);
+        let client_info = json!({"name": "test", "version": "1"});
+        let opening = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client_info});
+        // Far more than fits into either.
+        let name = "x".repeat(1 << 20);
+        for message in [
+            json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": opening}),
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "greet", "arguments": {"name": name}}}),
+        ] {
+            client.write_all(format!("{message}\n").as_bytes()).unwrap();
+        }
+        let mut answers = BufReader::new(std::fs::File::from(answers));
+        let mut answer = || {
+            let mut line = String::new();
+            answers.read_line(&mut line).unwrap();
+            serde_json::from_str::<Value>(&line).unwrap()
+        };
+        assert_eq!(answer()["result"]["protocolVersion"], "2025-11-25");
+        let greeted = answer();
+        assert!(
+            greeted["result"]["structuredContent"]["result"] == format!("Hello, {name}!"),
+            "{greeted:.300}"
+        );
+        drop(client);
+        let mut rest = Vec::new();
+        answers.read_to_end(&mut rest).unwrap();
+        assert!(rest.is_empty() && host.wait().unwrap().success());
+    }
+}
+
 #[test]
 fn tools_come_sorted_and_all_at_once() {
     let home = Home::new();

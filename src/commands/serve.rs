@@ -54,6 +54,14 @@ fn raise_file_limit() {
 #[cfg(not(unix))]
 fn raise_file_limit() {}
 
+/// Serves the one client over stdin and stdout, on this thread alone: from one thread to another and back takes longer than most calls do.
+fn converse(server: Server) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(serve_stdio(server));
+    runtime.shutdown_background();
+    Ok(served?)
+}
+
 impl Serve {
     /// As part of an entry in a client, which starts it in a directory of its own choice.
     pub(crate) fn check_that_it_runs_anywhere(&self) -> anyhow::Result<()> {
@@ -99,19 +107,17 @@ impl Serve {
                 None
             }
         };
-        let served = runtime.block_on(async {
-            let holding = Arc::clone(&manager);
-            // Another process may have the store to itself for a while, and nobody should wait for that.
-            tokio::task::spawn_blocking(move || holding.hold_files());
-            tokio::spawn(async move { manager.compile_ahead().await });
-            if let Some(watch) = watch {
-                tokio::spawn(watch.run());
-            }
-            match http {
-                Some(http) => http.serve(server).await,
-                None => Ok(serve_stdio(server).await?),
-            }
-        });
+        let holding = Arc::clone(&manager);
+        // Another process may have the store to itself for a while, and nobody should wait for that.
+        runtime.spawn_blocking(move || holding.hold_files());
+        runtime.spawn(async move { manager.compile_ahead().await });
+        if let Some(watch) = watch {
+            runtime.spawn(watch.run());
+        }
+        let served = match http {
+            Some(http) => runtime.block_on(http.serve(server)),
+            None => converse(server),
+        };
         // The clients are gone: nobody waits for what may still be compiling.
         runtime.shutdown_background();
         served?;

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::support::client::{ERAS, Era};
 use crate::support::http::{Connection, HttpServer, Pending, Request, stateless_meta};
-use crate::support::{Home, Server, guest};
+use crate::numbers::running;
+use crate::support::{Home, Server, guest, wait_until};
 use crate::{assert_adds, is_42};
 
 /// One call at a time, and no deadline that could end one: the next is answered only once the one before it has ended.
@@ -190,7 +191,7 @@ fn a_closed_stream_ends_its_guest_in_the_stateless_era() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_closed_connection_ends_its_guest_in_the_stateless_era() {
-    use crate::support::{proc, wait_until};
+    use crate::support::proc;
     let home = Home::new();
     let server = home.serve_http(&ONE_AT_A_TIME, &[guest("evil-17-infinite-loop")]);
     let mut client = server.client(Era::Stateless);
@@ -241,5 +242,51 @@ fn an_answer_can_be_fetched_after_the_connection_broke() {
     let resumed = Pending { id: request, connection };
     let answer = resumed.answer();
     assert_eq!(answer["result"]["structuredContent"], json!({"result": 4}), "{answer}");
+    server.close_well();
+}
+
+/// Returns at once, or never.
+const SPIN: &str = r#"(component
+  (core module $code
+    (func (export "spin") (param $forever i32) (result i32)
+      (loop $again (br_if $again (local.get $forever)))
+      (i32.const 42)))
+  (core instance $guest (instantiate $code))
+  (func (export "spin") (param "forever" bool) (result s32) (canon lift (core func $guest "spin"))))"#;
+
+fn spin(forever: bool) -> Value {
+    json!({"name": "spin", "arguments": {"forever": forever}})
+}
+
+/// Calls in a session that were short are answered in JSON, as there will be nothing to stream. One that then is not short is a call like
+/// any other: it goes on when its connection is closed, and ends when it is cancelled.
+#[test]
+fn a_call_in_a_session_that_was_short_and_is_not() {
+    let home = Home::new();
+    let server = home.serve_http(&ONE_AT_A_TIME, &[home.write("spin.wat", SPIN)]);
+    let mut client = server.client(Era::Initialize);
+    let mut answer_in_json = |client: &mut crate::HttpClient| {
+        wait_until("a call was short", || {
+            let answer = client.request("tools/call", spin(false));
+            assert!(is_42(&answer.message()), "{answer:?}");
+            answer.is_json()
+        });
+    };
+    answer_in_json(&mut client);
+    let call = client.start("tools/call", spin(true));
+    wait_until("it runs", || running(&server) > 0.0);
+    let cancelled = json!({"requestId": call.id});
+    drop(call);
+    assert!(client.clone().request("tools/list", json!({})).status == 200 && running(&server) > 0.0);
+    assert_eq!(client.notify("notifications/cancelled", cancelled).status, 202);
+    wait_until("it has ended", || running(&server) == 0.0);
+    answer_in_json(&mut client);
+
+    // Whoever still waits is told nothing more.
+    let mut call = client.start("tools/call", spin(true));
+    wait_until("it runs", || running(&server) > 0.0);
+    assert_eq!(client.notify("notifications/cancelled", json!({"requestId": call.id})).status, 202);
+    let answer = call.connection.answer();
+    assert!(answer.status == 200 && answer.is_events() && answer.messages().is_empty(), "{answer:?}");
     server.close_well();
 }

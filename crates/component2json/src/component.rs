@@ -246,6 +246,11 @@ impl Exports {
         Some((self.functions.len() + index, self.offers.get(index)?))
     }
 
+    /// Whether the component imports anything of `host:mcp`.
+    pub fn imports_any_mcp(&self) -> bool {
+        self.imports.iter().any(|import| import.starts_with(MCP_PACKAGE))
+    }
+
     /// Whether the component imports an interface of `host:mcp`.
     pub fn imports_mcp(&self, interface: &str) -> bool {
         let named = |import: &String| {

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use sandbox::CodeKey;
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,7 @@ pub(crate) struct Cache {
 #[derive(Serialize, Deserialize)]
 struct Kept<'a> {
     /// The build of the program that wrote it: another one may make other schemas.
-    build: String,
+    build: Cow<'a, str>,
     metadata: Cow<'a, Metadata>,
 }
 
@@ -97,7 +98,7 @@ impl Cache {
     pub(crate) fn keep_metadata(&self, metadata: &Metadata, docs: &Digest) -> io::Result<()> {
         let name = metadata_name(&metadata.digest, docs);
         let json = serde_json::to_vec(&Kept {
-            build: this_build(),
+            build: Cow::Borrowed(this_build()),
             metadata: Cow::Borrowed(metadata),
         })?;
         let mut text = format!("{}\n", self.key.seal(&name, &json)).into_bytes();
@@ -129,7 +130,7 @@ impl Cache {
     }
 
     fn fits(&self, file: &Path, name: &str, seal: &str) -> io::Result<bool> {
-        Ok(self.key.seal_of(name, File::open(file)?)?.is(seal))
+        Ok(self.key.seal_of(name, file)?.is(seal))
     }
 
     /// Keeps the code of a component, and returns the file that it is in.
@@ -175,7 +176,12 @@ fn metadata_name(digest: &Digest, docs: &Digest) -> String {
 }
 
 /// Tells one build of this program from another: a version alone is the same for all builds between two releases.
-fn this_build() -> String {
+fn this_build() -> &'static str {
+    static BUILD: LazyLock<String> = LazyLock::new(build);
+    &BUILD
+}
+
+fn build() -> String {
     let executable = std::env::current_exe().and_then(|path| path.metadata());
     let modified = executable.and_then(|metadata| Ok((metadata.len(), metadata.modified()?)));
     let since = |time: std::time::SystemTime| {

@@ -99,6 +99,11 @@ impl Revision {
         loading.await.map_err(|_| ExecuteError::Stopped)?
     }
 
+    /// The code, if it is linked already.
+    pub(crate) fn linked(&self) -> Option<&Code> {
+        self.code.get()?.as_ref().ok()
+    }
+
     fn link(&self, compiler: &Compiler, within: Timeout) -> Result<Code, ExecuteError> {
         let compiled = compiler.compiled(&self.metadata.digest, self.metadata.interface.code_kind(), within, || {
             self.bytes()
@@ -111,6 +116,17 @@ impl Revision {
                 Code::Program(Arc::new(executable))
             }
         })
+    }
+
+    /// Whether its code is kept. Whether it is intact is seen when it is mapped.
+    pub(crate) fn is_compiled(&self, compiler: &Compiler) -> bool {
+        let (Some(store), Ok(key)) = (
+            &compiler.store,
+            compiler.sandbox.code_key(self.metadata.interface.code_kind()),
+        ) else {
+            return false;
+        };
+        store.cache.has_code(&CodeName::new(&self.metadata.digest, &key))
     }
 
     /// Compiles it, unless its code is kept already: then nothing is read, and nothing is mapped before the first call.

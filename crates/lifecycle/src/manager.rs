@@ -563,7 +563,14 @@ impl LifecycleManager {
         let mut changes = self.changes();
         loop {
             changes.mark_unchanged();
-            for loaded in self.registry().components() {
+            // Most of it is compiled already, and to see that takes one look for all.
+            let (registry, compiler) = (self.registry(), self.compiler.clone());
+            let missing = tokio::task::spawn_blocking(move || {
+                let components = registry.components().iter();
+                let missing = components.filter(|loaded| !loaded.revision.is_compiled(&compiler));
+                missing.cloned().collect::<Vec<_>>()
+            });
+            for loaded in missing.await.unwrap_or_default() {
                 if let Err(error) = loaded
                     .revision
                     .compile_ahead(&self.compiler, loaded.confinement.limits())

@@ -9,7 +9,7 @@ use command2json::{CommandTool, Offer, Target};
 use component2json::{Function, Icon, NameParts, ToolMetadata, ToolName, nearest_first, tool_names, tool_names_unlike};
 
 use crate::id::ComponentId;
-use crate::loaded::{Loaded, Origin};
+use crate::loaded::{Code, Loaded, Origin};
 use crate::metadata::Interface;
 use crate::overrides::{Given, Overrides, ToolOverride};
 
@@ -70,6 +70,21 @@ impl Tool {
     /// Whether its component imports an interface of `host:mcp`.
     pub fn imports_mcp(&self, interface: &str) -> bool {
         self.component.revision.metadata.interface.exports().imports_mcp(interface)
+    }
+
+    /// Whether a call is arguments in and one answer out: its component has nothing to say to a client meanwhile, and its schema is what
+    /// its types say.
+    pub fn is_plain(&self) -> bool {
+        self.given.input.is_none() && !self.component.revision.metadata.interface.exports().imports_any_mcp()
+    }
+
+    /// Whether the next call will be short, as far as the last ones tell.
+    pub fn is_short(&self) -> bool {
+        match (self.component.revision.linked(), &self.action) {
+            (Some(Code::Functions(program)), Action::Function(index)) => program.is_short(*index),
+            (Some(Code::Program(executable)), Action::Command(_)) => executable.is_short(),
+            _ => false,
+        }
     }
 
     pub fn plan(&self) -> Option<Plan<'_>> {

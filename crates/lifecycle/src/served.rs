@@ -112,10 +112,10 @@ impl Served {
                 revision,
             }));
         }
+        let mut in_use: HashSet<*const Revision> = self.in_use.iter().map(Weak::as_ptr).collect();
         for loaded in &loaded {
-            let revision = Arc::downgrade(&loaded.revision);
-            if !self.in_use.iter().any(|known| known.ptr_eq(&revision)) {
-                self.in_use.push(revision);
+            if in_use.insert(Arc::as_ptr(&loaded.revision)) {
+                self.in_use.push(Arc::downgrade(&loaded.revision));
             }
         }
         self.hold();
@@ -291,7 +291,10 @@ impl LifecycleManager {
         let digests = registry.components().iter().map(|loaded| &loaded.revision.metadata.digest);
         match store.lease(digests) {
             Ok(lease) => {
-                self.change(|served| served.lease = Some(lease));
+                let mut served = self.served();
+                served.lease = Some(lease);
+                served.hold();
+                drop(served);
                 // What was replaced before the lease was taken may be gone already.
                 if let Err(error) = self.serve_same() {
                     tracing::warn!("{error}");
@@ -377,12 +380,14 @@ impl LifecycleManager {
 
     /// The added components that are served, with the bytes that are loaded already where those are still the ones.
     fn added(&self, store: &Store, index: &Index, served: &Served) -> Vec<Member> {
+        let known = served.added.iter().filter_map(|member| match (&member.origin, &member.state) {
+            (Origin::Added(entry), Ok(revision)) => Some(((entry.digest, entry.metadata), revision)),
+            _ => None,
+        });
+        let known: HashMap<(Digest, Digest), &Arc<Revision>> = known.collect();
         let member = |entry: &Entry| {
             let entry = Arc::new(entry.clone());
-            let loaded = served.added.iter().find_map(|member| match &member.origin {
-                Origin::Added(old) if old.digest == entry.digest && old.metadata == entry.metadata => member.state.clone().ok(),
-                _ => None,
-            });
+            let loaded = known.get(&(entry.digest, entry.metadata)).map(|revision| Arc::clone(revision));
             let state = loaded.map_or_else(|| self.load_added(store, &entry).map_err(|reason| reason.to_string()), Ok);
             Member {
                 origin: Origin::Added(entry),

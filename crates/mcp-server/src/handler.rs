@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 
@@ -22,7 +23,7 @@ use rmcp::model::{
     SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, ToolAnnotations,
     UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -141,6 +142,11 @@ impl Server {
         }
     }
 
+    /// A tool whose calls are arguments in and one answer out.
+    pub(crate) fn plain_tool(&self, name: &str) -> Option<Arc<LoadedTool>> {
+        self.manager.tool(name).ok().filter(|tool| tool.is_plain())
+    }
+
     /// All tools, by name, and what is said about all of them.
     fn offered(&self) -> Arc<Offered> {
         // Read first: what is offered meanwhile may be newer than that, but never older.
@@ -208,15 +214,15 @@ fn cancelled() -> ErrorData {
 /// What is told of a panic.
 pub(crate) const HOST_FAILED: &str = "the host itself failed in this call; other calls are not affected. Please report this";
 
+/// What is done for a request. In a box, always: rmcp's future of a request has room for that of every method, and is moved as a whole for
+/// each request.
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
 /// Works apart from the task that answers: a panic there is one failed call, and a cancelled request stops the guest. What ends before
 /// it waits for anything, as most calls do, needs no task for that.
-async fn apart<T: Send + 'static>(
-    listener: ClientSide,
-    work: impl Future<Output = T> + Send + 'static,
-    manners: Manners,
-) -> Result<T, Interrupted> {
-    let mut work = Box::pin(AssertUnwindSafe(work).catch_unwind());
-    let first = std::future::poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
+async fn apart<T: Send + 'static>(listener: ClientSide, work: Work<T>, manners: Manners) -> Result<T, Interrupted> {
+    let mut work = AssertUnwindSafe(work).catch_unwind();
+    let first = std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut work).poll(context))).await;
     let ended = match first {
         Poll::Ready(ended) => {
             listener.conclude().await.map_err(|Cancelled| Interrupted::Cancelled)?;
@@ -333,7 +339,9 @@ pub(crate) struct Session {
     server: Server,
     /// What changed since `initialize`. Clients of the stateless era do not send that: they hear only what they subscribe to.
     news: OnceLock<(News, watch::Receiver<News>)>,
-    /// Tells the client of changes, once it said that it is ready to hear of them.
+    /// The client, once it said that it is ready.
+    peer: OnceLock<Peer<RoleServer>>,
+    /// Tells the client of changes, from then on.
     announcing: OnceLock<AbortOnDrop<()>>,
     /// The least important messages that it wants to see; before the stateless era that is said once for all calls.
     level: Mutex<Option<LoggingLevel>>,
@@ -350,12 +358,18 @@ impl Session {
         Self {
             server,
             news: OnceLock::new(),
+            peer: OnceLock::new(),
             announcing: OnceLock::new(),
             level: Mutex::default(),
             subscriptions: Arc::default(),
             asked_all,
             gone,
         }
+    }
+
+    /// The client of a session that is open.
+    pub(crate) fn peer(&self) -> Option<&Peer<RoleServer>> {
+        self.peer.get()
     }
 
     fn subscriptions(&self) -> MutexGuard<'_, HashSet<String>> {
@@ -379,12 +393,12 @@ impl Session {
     }
 
     /// Has a guest do something that it may ask questions for.
-    async fn with_questions<T: Send + 'static, F: Future<Output = Result<T, ExecuteError>> + Send + 'static>(
+    async fn with_questions<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
         retry: Retry,
         manners: Manners,
-        work: impl FnOnce(Arc<LifecycleManager>, Caller) -> F,
+        work: impl FnOnce(Arc<LifecycleManager>, Caller) -> Work<Result<T, ExecuteError>>,
     ) -> Result<Reply<T>, ErrorData> {
         let seal = &self.server.seal;
         let answered = match &retry.state {
@@ -432,8 +446,8 @@ impl Session {
             polls_cancellation: tool.imports_mcp("cancelled"),
             reports_progress: tool.imports_mcp("progress"),
         };
-        let work = |manager: Arc<LifecycleManager>, caller: Caller| async move {
-            manager.execute_component_call(&tool, &arguments, &caller).await
+        let work = |manager: Arc<LifecycleManager>, caller: Caller| -> Work<_> {
+            Box::pin(async move { manager.execute_component_call(&tool, &arguments, &caller).await })
         };
         Ok(match self.with_questions(context, retry, manners, work).await? {
             Reply::Done(Ok(outcome)) => succeeded(outcome)?.into(),
@@ -452,10 +466,10 @@ impl Session {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let (caller, _, listener) = self.converse(context, Answered::default());
         let (manager, named) = (Arc::clone(&self.server.manager), request.name.to_string());
-        let work = async move {
+        let work = Box::pin(async move {
             let work = tool.call(&manager, arguments.clone());
             manager.recorded(&named, &arguments, &caller, work).await
-        };
+        });
         Ok(match apart(listener, work, Manners::default()).await {
             Ok(Ok(outcome)) => succeeded(outcome)?.into(),
             Ok(Err(error)) => failed(error.to_string()).into(),
@@ -504,6 +518,7 @@ impl ServerHandler for Session {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let _ = self.peer.set(context.peer.clone());
         let Some(news) = self.news.get() else {
             return;
         };
@@ -580,7 +595,8 @@ impl ServerHandler for Session {
     ) -> Result<ListPromptsResult, ErrorData> {
         let (caller, _, listener) = self.converse(&context, Answered::default());
         let manager = Arc::clone(&self.server.manager);
-        let prompts = listed(apart(listener, async move { manager.prompts(&caller).await }, Manners::default()).await)?;
+        let work = Box::pin(async move { manager.prompts(&caller).await });
+        let prompts = listed(apart(listener, work, Manners::default()).await)?;
         let prompts = prompts.into_iter().map(wire::prompt).collect::<Result<_, _>>()?;
         let mut result = ListPromptsResult::with_all_items(prompts);
         result.meta = server_meta(&context);
@@ -606,7 +622,9 @@ impl ServerHandler for Session {
             responses: request.input_responses,
         };
         let name = request.name.clone();
-        let work = |manager: Arc<LifecycleManager>, caller: Caller| async move { manager.prompt(&name, &arguments, &caller).await };
+        let work = |manager: Arc<LifecycleManager>, caller: Caller| -> Work<_> {
+            Box::pin(async move { manager.prompt(&name, &arguments, &caller).await })
+        };
         match self.with_questions(&context, retry, Manners::default(), work).await? {
             Reply::Done(Ok(filled)) => {
                 let mut result = wire::filled(filled)?;
@@ -627,7 +645,8 @@ impl ServerHandler for Session {
     ) -> Result<ListResourcesResult, ErrorData> {
         let (caller, _, listener) = self.converse(&context, Answered::default());
         let manager = Arc::clone(&self.server.manager);
-        let resources = listed(apart(listener, async move { manager.resources(&caller).await }, Manners::default()).await)?;
+        let work = Box::pin(async move { manager.resources(&caller).await });
+        let resources = listed(apart(listener, work, Manners::default()).await)?;
         let resources = resources.into_iter().map(wire::resource).collect::<Result<_, _>>()?;
         let mut result = ListResourcesResult::with_all_items(resources);
         result.meta = server_meta(&context);
@@ -641,14 +660,8 @@ impl ServerHandler for Session {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let (caller, _, listener) = self.converse(&context, Answered::default());
         let manager = Arc::clone(&self.server.manager);
-        let templates = listed(
-            apart(
-                listener,
-                async move { manager.resource_templates(&caller).await },
-                Manners::default(),
-            )
-            .await,
-        )?;
+        let work = Box::pin(async move { manager.resource_templates(&caller).await });
+        let templates = listed(apart(listener, work, Manners::default()).await)?;
         let templates = templates.into_iter().map(wire::template).collect::<Result<_, _>>()?;
         let mut result = ListResourceTemplatesResult::with_all_items(templates);
         result.meta = server_meta(&context);
@@ -668,7 +681,9 @@ impl ServerHandler for Session {
             responses: request.input_responses,
         };
         let uri = request.uri.clone();
-        let work = |manager: Arc<LifecycleManager>, caller: Caller| async move { manager.read_resource(&uri, &caller).await };
+        let work = |manager: Arc<LifecycleManager>, caller: Caller| -> Work<_> {
+            Box::pin(async move { manager.read_resource(&uri, &caller).await })
+        };
         let data = json!({ "uri": request.uri });
         match self.with_questions(&context, retry, Manners::default(), work).await? {
             Reply::Done(Ok(contents)) => {
@@ -727,11 +742,11 @@ impl ServerHandler for Session {
         let (caller, _, listener) = self.converse(&context, Answered::default());
         let manager = Arc::clone(&self.server.manager);
         let argument = request.argument;
-        let work = async move {
+        let work = Box::pin(async move {
             manager
                 .complete(&subject, &argument.name, &argument.value, &known, &caller)
                 .await
-        };
+        });
         let completion = match listed(apart(listener, work, Manners::default()).await)? {
             Ok(completion) => completion,
             Err(ExecuteError::NotFound(why)) => return Err(ErrorData::invalid_params(why, None)),
@@ -806,7 +821,7 @@ mod tests {
     async fn outcome(work: impl Future<Output = ()> + Send + 'static) -> Result<(), Interrupted> {
         let other = Other::connect();
         let (_, listener) = other.converse();
-        apart(listener, work, Manners::default()).await
+        apart(listener, Box::pin(work), Manners::default()).await
     }
 
     #[tokio::test]

@@ -16,6 +16,7 @@ mod endpoint;
 mod headers;
 mod session_id;
 mod sessions;
+mod shortcut;
 
 use std::fmt;
 use std::io;
@@ -39,6 +40,7 @@ use body::Room;
 use endpoint::Endpoint;
 use session_id::SessionIds;
 use sessions::{Current, Sessions};
+use shortcut::Stateless;
 
 use crate::handler::{Server, Session};
 
@@ -118,14 +120,24 @@ pub async fn serve_http(server: Server, listener: TcpListener, options: HttpOpti
         .with_max_request_body_bytes(usize::MAX)
         .with_json_response(true);
     config.session_store = Some(Arc::new(sessions.clone()));
+    let stateless = Stateless::new(Session::new(
+        server.clone(),
+        shutdown.child_token(),
+        CancellationToken::new(),
+    ));
     let asked_all = shutdown.clone();
     let protocol = StreamableHttpService::new(
-        move || Ok(Session::new(server.clone(), asked_all.child_token(), Current::gone())),
+        move || {
+            let session = Session::new(server.clone(), asked_all.child_token(), Current::gone());
+            Ok(Current::handled_by(Arc::new(session)))
+        },
         Arc::new(sessions.clone()),
         config,
     );
     let endpoint = Arc::new(Endpoint {
         protocol,
+        sessions: sessions.clone(),
+        stateless,
         access: Access {
             hosts: options.allowed_hosts,
             origins: options.allowed_origins,

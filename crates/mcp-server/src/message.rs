@@ -2,8 +2,8 @@
 
 use component2json::UniqueObject;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestMethod, CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ErrorData,
-    JsonRpcVersion2_0, RequestId, RequestMetaObject, ServerJsonRpcMessage,
+    CallToolRequest, CallToolRequestMethod, CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData,
+    JsonRpcRequest, JsonRpcVersion2_0, RequestId, RequestMetaObject, ServerJsonRpcMessage,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,8 @@ pub(crate) fn parse(text: &[u8]) -> Received {
     if text.is_empty() {
         return Received::Ignored;
     }
-    if let Ok(call) = serde_json::from_slice::<Call>(text) {
-        return Received::Message(Box::new(call.into()));
+    if let Some(call) = tool_call(text) {
+        return Received::Message(Box::new(ClientJsonRpcMessage::Request(call)));
     }
     match component2json::check_json(text) {
         Err(error) if error.is_data() => {
@@ -46,6 +46,17 @@ pub(crate) fn parse(text: &[u8]) -> Received {
 }
 
 /// A call of a tool, read in one go: rmcp's reader tries one kind of message after the other. Whatever is not exactly this, it reads.
+pub(crate) fn tool_call(text: &[u8]) -> Option<JsonRpcRequest<ClientRequest>> {
+    let Call { id, params, .. } = serde_json::from_slice(text).ok()?;
+    let mut called = CallToolRequestParams::new(params.name);
+    called.arguments = params.arguments.map(|arguments| arguments.0);
+    let mut request = CallToolRequest::new(called);
+    if let Some(meta) = params.meta {
+        request.extensions.insert(RequestMetaObject::from(meta.0));
+    }
+    Some(JsonRpcRequest::new(id, request.into()))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Call {
@@ -64,18 +75,6 @@ struct CallParams {
     meta: Option<UniqueObject>,
     name: String,
     arguments: Option<UniqueObject>,
-}
-
-impl From<Call> for ClientJsonRpcMessage {
-    fn from(call: Call) -> Self {
-        let mut params = CallToolRequestParams::new(call.params.name);
-        params.arguments = call.params.arguments.map(|arguments| arguments.0);
-        let mut request = CallToolRequest::new(params);
-        if let Some(meta) = call.params.meta {
-            request.extensions.insert(RequestMetaObject::from(meta.0));
-        }
-        Self::request(request.into(), call.id)
-    }
 }
 
 /// The request that a message of ours answers.

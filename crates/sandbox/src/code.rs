@@ -1,11 +1,12 @@
 //! Compiled code: made from the bytes of a component or a module, kept by the caller, mapped back, linked.
 
 use std::path::Path;
+use std::time::Instant;
 
 use component2json::Exports;
 use policy::Timeout;
-use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
-use wasmtime::{Engine, Module};
+use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
+use wasmtime::{Engine, Module, Store};
 
 use crate::Sandbox;
 use crate::bytes::{self, ByteCall};
@@ -142,6 +143,11 @@ pub(crate) enum Main {
 }
 
 impl Executable {
+    /// Whether the next run will be short, as far as the last ones tell.
+    pub fn is_short(&self) -> bool {
+        self.pace.is_short()
+    }
+
     pub(crate) fn concurrency(&self) -> bool {
         matches!(self.main, Main::Component { concurrency: true, .. })
     }
@@ -160,7 +166,7 @@ pub struct Program {
     concurrency: bool,
     reads_files_anew: bool,
     /// Whether making an instance runs none of its code.
-    pub(crate) starts_silently: bool,
+    starts_silently: bool,
     pub(crate) waiting: Waiting,
 }
 
@@ -191,6 +197,11 @@ impl Program {
         self.reads_files_anew
     }
 
+    /// Whether the next call of a function will be short, as far as the last ones tell.
+    pub fn is_short(&self, function: usize) -> bool {
+        self.pace(function).is_some_and(Pace::is_short)
+    }
+
     /// What the calls of a function were like; none if there is no such function.
     pub(crate) fn pace(&self, function: usize) -> Option<&Pace> {
         self.functions.get(function).map(|callable| &callable.pace)
@@ -198,6 +209,16 @@ impl Program {
 
     pub(crate) fn engine(&self) -> &Engine {
         self.instance.engine()
+    }
+
+    /// A new instance, of which is noted how long it took.
+    pub(crate) async fn instantiate(&self, store: &mut Store<Guest>) -> wasmtime::Result<Instance> {
+        let begun = Instant::now();
+        let instance = self.instance.instantiate_async(store).await?;
+        if self.starts_silently {
+            self.waiting.took(begun.elapsed());
+        }
+        Ok(instance)
     }
 }
 

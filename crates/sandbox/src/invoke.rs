@@ -1,7 +1,6 @@
 //! One call: a fresh store and instance, the call itself, and what became of it.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use component2json::{Argument, Returned};
 use policy::{Limits, Secrets};
@@ -77,14 +76,7 @@ pub(crate) async fn invoke(
     let result = within_limits(&mut store, limits, async |store| {
         let instance = match known {
             Some(instance) => instance,
-            None => {
-                let begun = Instant::now();
-                let instance = program.instance.instantiate_async(&mut *store).await?;
-                if program.starts_silently {
-                    program.waiting.took(begun.elapsed());
-                }
-                instance
-            }
+            None => program.instantiate(store).await?,
         };
         let returned = call(program, store, instance, function, arguments, limits).await?;
         Ok((instance, returned))

@@ -117,7 +117,7 @@ impl Sandbox {
             return CallError::Stopped.into();
         };
         let (called, walls, client) = (Arc::clone(program), Arc::clone(confinement), self.bounded(client));
-        let call = async move { invoke::invoke(&called, function, arguments, &walls, client).await };
+        let call = Box::pin(async move { invoke::invoke(&called, function, arguments, &walls, client).await });
         let finished = self.guest(program.concurrency(), confinement, pace, call).await;
         if let Some(runtime) = self.guests.runtime() {
             waiting::make_ahead(runtime.handle(), program, confinement, &self.ahead);
@@ -134,7 +134,7 @@ impl Sandbox {
         client: Arc<dyn Client>,
     ) -> Finished<Exited> {
         let (called, walls, client) = (Arc::clone(executable), Arc::clone(confinement), self.bounded(client));
-        let run = async move { invoke::execute(&called, start, &walls, client).await };
+        let run = Box::pin(async move { invoke::execute(&called, start, &walls, client).await });
         self.guest(executable.concurrency(), confinement, &executable.pace, run).await
     }
 
@@ -160,7 +160,8 @@ impl Sandbox {
         Arc::new(Bounded { client, places })
     }
 
-    /// Lets a guest run when there is room for one more: first among its own calls, then among all.
+    /// Lets a guest run when there is room for one more: first among its own calls, then among all. The work is moved from hand to hand
+    /// here, so it should be in a box.
     async fn guest<T: Send + 'static>(
         &self,
         concurrency: bool,

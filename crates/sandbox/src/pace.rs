@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// A call that takes longer is worth a change of threads.
-const SHORT: Duration = Duration::from_micros(100);
+const SHORT: Duration = Duration::from_micros(200);
 
-/// How many short calls it takes to be trusted again after one that was not.
-const DOUBTS: u32 = 10;
+/// What a long call adds to the doubts; a short one takes one of them away. So many at most, and so many are too many: one call that was
+/// held up says nothing, two in a row do.
+const LONG: u32 = 4;
+const MOST: u32 = 10;
+const TOO_MANY: u32 = 5;
 
-/// What the last calls were like. One that is taken for short and is not holds up others for a moment, so it is not soon taken for
-/// short again.
+/// What the last calls were like. One that is taken for short and is not holds up others for a moment.
 #[derive(Debug)]
 pub(crate) struct Pace {
     doubts: AtomicU32,
@@ -21,7 +23,7 @@ impl Default for Pace {
     /// Nothing is known, so the first call counts as long.
     fn default() -> Self {
         Self {
-            doubts: AtomicU32::new(1),
+            doubts: AtomicU32::new(TOO_MANY),
         }
     }
 }
@@ -29,14 +31,15 @@ impl Default for Pace {
 impl Pace {
     /// Whether the next call will be short, as far as the last ones tell.
     pub(crate) fn is_short(&self) -> bool {
-        self.doubts.load(Ordering::Relaxed) == 0
+        self.doubts.load(Ordering::Relaxed) < TOO_MANY
     }
 
     /// Notes how long a call took; none if it had to wait for something.
     pub(crate) fn took(&self, time: Option<Duration>) {
+        let doubts = self.doubts.load(Ordering::Relaxed);
         let now = match time {
-            Some(time) if time <= SHORT => self.doubts.load(Ordering::Relaxed).saturating_sub(1),
-            _ => DOUBTS,
+            Some(time) if time <= SHORT => doubts.saturating_sub(1),
+            _ => (doubts + LONG).min(MOST),
         };
         // Calls that end at the same time may lose each other's note; the next one tells as well.
         self.doubts.store(now, Ordering::Relaxed);
@@ -48,18 +51,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trust_is_lost_at_once_and_won_slowly() {
+    fn one_long_call_says_nothing_and_two_do() {
         let pace = Pace::default();
         assert!(!pace.is_short(), "nothing is known of it");
-        pace.took(Some(SHORT));
-        assert!(pace.is_short());
+        for _ in 0..TOO_MANY {
+            pace.took(Some(SHORT));
+            assert!(pace.is_short());
+        }
         for long in [Some(SHORT * 2), None] {
             pace.took(long);
-            for _ in 0..DOUBTS {
-                assert!(!pace.is_short());
+            assert!(pace.is_short(), "it may have been held up");
+            pace.took(long);
+            assert!(!pace.is_short());
+            pace.took(long);
+            for _ in TOO_MANY..MOST {
                 pace.took(Some(SHORT));
+                assert!(!pace.is_short(), "trust is won slowly");
             }
-            assert!(pace.is_short());
+            for _ in 0..TOO_MANY {
+                pace.took(Some(SHORT));
+                assert!(pace.is_short());
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! are made for the calls that come next. Each serves one call and is thrown away like any other, so nothing is shared. Nothing of a
 //! guest runs outside of a call either: only where making an instance runs none of its code is one made ahead.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,11 @@ use crate::confinement::{Confinement, Sharing};
 use crate::guest::{Guest, Watched};
 use crate::invoke;
 
-/// An instance that takes longer than this to make is worth having before it is needed.
+/// Instances that take longer than this to make are worth having before they are needed.
 const SLOW: Duration = Duration::from_micros(100);
+
+/// How many have to be made before that is known: the first one takes longer than all others, and any one may have been held up.
+const ENOUGH: u32 = 3;
 
 /// How many are made ahead for one component: a few calls that come together find one each.
 const EACH: usize = 2;
@@ -54,13 +57,26 @@ impl Ready {
 }
 
 /// The instances of one program.
-#[derive(Default)]
 pub(crate) struct Waiting {
     ready: Mutex<Vec<Ready>>,
-    is_slow: AtomicBool,
+    /// How many were made, and the shortest time that this took, in microseconds.
+    made: AtomicU32,
+    fastest: AtomicU64,
     is_being_made: AtomicBool,
     /// Somebody looks for those that nobody came for.
     is_watched: AtomicBool,
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self {
+            ready: Mutex::default(),
+            made: AtomicU32::new(0),
+            fastest: AtomicU64::new(u64::MAX),
+            is_being_made: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Waiting {
@@ -79,15 +95,18 @@ impl Waiting {
         self.ready().push(ready);
     }
 
-    /// Notes how long it took to make an instance while somebody waited.
+    /// Notes how long it took to make an instance.
     pub(crate) fn took(&self, time: Duration) {
-        if time > SLOW {
-            self.is_slow.store(true, Ordering::Relaxed);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.fastest.fetch_min(micros, Ordering::Relaxed);
+        if self.made.load(Ordering::Relaxed) < ENOUGH {
+            self.made.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn is_slow(&self) -> bool {
-        self.is_slow.load(Ordering::Relaxed)
+    fn is_slow(&self) -> bool {
+        let fastest = Duration::from_micros(self.fastest.load(Ordering::Relaxed));
+        self.made.load(Ordering::Relaxed) >= ENOUGH && fastest > SLOW
     }
 
     /// Lets go of those that nobody came for. False if there are no others.
@@ -117,9 +136,14 @@ pub(crate) fn make_ahead(
     walls: &Arc<Confinement>,
     room: &Arc<Semaphore>,
 ) {
+    if program.waiting.is_slow() && walls.sharing == Sharing::Fresh {
+        make(runtime, program, walls, room);
+    }
+}
+
+fn make(runtime: &tokio::runtime::Handle, program: &Arc<Program>, walls: &Arc<Confinement>, room: &Arc<Semaphore>) {
     let waiting = &program.waiting;
-    let is_wanted = waiting.is_slow() && walls.sharing == Sharing::Fresh && waiting.ready().len() < EACH;
-    if !is_wanted || waiting.is_being_made.swap(true, Ordering::Relaxed) {
+    if waiting.ready().len() >= EACH || waiting.is_being_made.swap(true, Ordering::Relaxed) {
         return;
     }
     let (program, walls, room) = (Arc::clone(program), Arc::clone(walls), Arc::clone(room));
@@ -150,7 +174,7 @@ async fn made(program: &Program, walls: &Arc<Confinement>, room: &Arc<Semaphore>
     let mut taken = Arc::clone(room).try_acquire_owned().ok()?;
     let guest = Guest::new(walls, Arc::new(Nobody)).ok()?;
     let mut store = invoke::store(program.engine(), guest);
-    let instance = program.instance.instantiate_async(&mut store).await.ok()?;
+    let instance = program.instantiate(&mut store).await.ok()?;
     let more = parts(store.data().watch().usage.used()) - 1;
     if more > 0 {
         let more = u32::try_from(more).ok()?;
@@ -212,11 +236,10 @@ mod tests {
         let program = counter(&sandbox, 1);
         let (ours, others) = (walls(Sharing::Fresh), walls(Sharing::Fresh));
         assert_eq!(count(&sandbox, &program, &ours).await, 1);
-        assert!(program.starts_silently);
-        program.waiting.took(SLOW * 2);
         for _ in 0..5 {
-            assert_eq!(count(&sandbox, &program, &ours).await, 1);
+            make(&tokio::runtime::Handle::current(), &program, &ours, &sandbox.ahead);
             wait_until_ready(&program).await;
+            assert_eq!(count(&sandbox, &program, &ours).await, 1);
         }
         assert!(program.waiting.take(&others).is_none());
         assert!(program.waiting.ready().is_empty(), "nobody can use them any more");
@@ -240,6 +263,19 @@ mod tests {
         assert_eq!(count(&sandbox, &new, &walls).await, 10);
         drop((old, new));
         assert_eq!(Arc::strong_count(&walls), 1, "what waits goes with its program");
+    }
+
+    #[test]
+    fn the_fastest_of_some_tells_whether_they_are_slow() {
+        let waiting = Waiting::default();
+        for _ in 0..ENOUGH {
+            assert!(!waiting.is_slow(), "it is not known yet");
+            waiting.took(SLOW * 2);
+        }
+        assert!(waiting.is_slow());
+        waiting.took(SLOW / 2);
+        waiting.took(SLOW * 2);
+        assert!(!waiting.is_slow(), "only some were held up");
     }
 
     #[test]

@@ -20,7 +20,8 @@ impl Digest {
 
     /// The digits alone: fit as the name of a file.
     pub fn hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
     }
 
     /// As people write it: with or without `sha256:`, in any case.

@@ -28,6 +28,7 @@ use super::auth::{Authentication, Principal};
 use super::body::{BodyError, Outgoing, Room};
 use super::headers::{EVENTS, JSON, accepts_both, accepts_events, is_json};
 use super::sessions::{CURRENT, Current, Refused, Sessions};
+use super::shortcut::Stateless;
 use crate::handler::Server;
 use crate::handler::Session;
 use crate::message::{Received, id_of, parse, trimmed};
@@ -40,7 +41,9 @@ const LAST_EVENT_ID: &str = "last-event-id";
 const PREFLIGHT_AGE: &str = "600";
 
 pub(super) struct Endpoint {
-    pub(super) protocol: StreamableHttpService<Session, Sessions>,
+    pub(super) protocol: StreamableHttpService<Arc<Session>, Sessions>,
+    pub(super) sessions: Sessions,
+    pub(super) stateless: Stateless,
     pub(super) access: Access,
     pub(super) authentication: Authentication,
     pub(super) room: Room,
@@ -186,6 +189,11 @@ impl Endpoint {
             Err(error) => return self.unread(error),
         };
         let body = body.slice_ref(trimmed(&body));
+        // A session goes on with a request when nobody waits for its answer any more, and so it keeps its room.
+        let taken = taken.map(Arc::new);
+        if let Some(answer) = self.short_cut(&parts.headers, &body, &principal, taken.as_ref()).await {
+            return answer.map(|body| body.holding(taken));
+        }
         // Before rmcp makes anything of it. What is no JSON ends here as well.
         if component2json::check_json(&body).is_err() {
             return wrong(&body);
@@ -194,8 +202,6 @@ impl Endpoint {
             .headers
             .insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        // A session goes on with a request when nobody waits for its answer any more, and so it keeps its room.
-        let taken = taken.map(Arc::new);
         if let Some(taken) = &taken {
             parts.extensions.insert(Arc::clone(taken));
         }

@@ -27,6 +27,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth::Principal;
 use super::session_id::{IssueError, SessionIds};
+use crate::direct::Direct;
+use crate::handler::Session;
 use crate::message::{answered_by, cancelled_by};
 use crate::metrics::{Metrics, Open};
 
@@ -56,6 +58,8 @@ pub(super) struct Current {
     session: OnceLock<InUse>,
     /// Fires when the session that is begun with it has ended.
     pub(super) gone: CancellationToken,
+    /// What answers in that session.
+    handler: Arc<OnceLock<Arc<Session>>>,
     /// Why there is no session for it. rmcp has but one status for all reasons.
     pub(super) refused: OnceLock<Refused>,
 }
@@ -66,12 +70,19 @@ impl Current {
         CURRENT.try_with(|current| current.gone.clone()).unwrap_or_default()
     }
 
+    /// Notes what answers in it.
+    pub(super) fn handled_by(handler: Arc<Session>) -> Arc<Session> {
+        let _ = CURRENT.try_with(|current| current.handler.set(Arc::clone(&handler)));
+        handler
+    }
+
     pub(super) fn new(principal: Principal, body: Bytes) -> Self {
         Self {
             principal,
             body,
             session: OnceLock::new(),
             gone: CancellationToken::new(),
+            handler: Arc::default(),
             refused: OnceLock::new(),
         }
     }
@@ -179,6 +190,7 @@ struct Live {
     principal: Principal,
     usage: Arc<Usage>,
     gone: CancellationToken,
+    handler: Arc<OnceLock<Arc<Session>>>,
     _open: Open,
 }
 
@@ -198,6 +210,8 @@ struct Usage(Mutex<UsedNow>);
 struct UsedNow {
     /// Requests of the client that are not answered yet. They go on when nobody listens any more.
     requests: HashSet<RequestId>,
+    /// Calls that rmcp knows nothing of, and how they are cancelled.
+    calls: HashMap<RequestId, CancellationToken>,
     /// Those who use the session in other ways.
     users: usize,
     last: Instant,
@@ -207,6 +221,7 @@ impl Usage {
     fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(UsedNow {
             requests: HashSet::new(),
+            calls: HashMap::new(),
             users: 0,
             last: Instant::now(),
         })))
@@ -226,18 +241,37 @@ impl Usage {
 
 /// The session stays as long as this.
 #[derive(Debug)]
-struct InUse(Arc<Usage>);
+pub(super) struct InUse(Arc<Usage>);
 
 impl InUse {
     fn new(usage: &Arc<Usage>) -> Self {
         usage.now().users += 1;
         Self(Arc::clone(usage))
     }
+
+    /// Lets the client cancel a call that rmcp knows nothing of.
+    pub(super) fn for_call(self, id: RequestId, cancelled: CancellationToken) -> OpenCall {
+        self.0.now().calls.insert(id.clone(), cancelled);
+        OpenCall { id, in_use: self }
+    }
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
         self.0.now().users -= 1;
+    }
+}
+
+/// A call that has not ended.
+#[derive(Debug)]
+pub(super) struct OpenCall {
+    id: RequestId,
+    in_use: InUse,
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        self.in_use.0.now().calls.remove(&self.id);
     }
 }
 
@@ -277,6 +311,7 @@ impl Sessions {
             principal: current.principal.clone(),
             usage: Arc::clone(&usage),
             gone: current.gone.clone(),
+            handler: Arc::clone(&current.handler),
             _open: self.metrics.session(),
         };
         table.live.insert(SessionId::clone(id), live);
@@ -286,6 +321,18 @@ impl Sessions {
             usage,
             table: Arc::clone(&self.table),
         }))
+    }
+
+    /// The short road into a session, if it is that of who asks and its client has said that it is ready.
+    pub(super) fn direct(&self, id: &str, principal: &Principal) -> Option<(Direct, InUse)> {
+        let table = self.table();
+        let live = table.live.get(id).filter(|live| live.principal == *principal)?;
+        let session = live.handler.get()?;
+        let direct = Direct {
+            session: Arc::clone(session),
+            peer: session.peer()?.clone(),
+        };
+        Some((direct, InUse::new(&live.usage)))
     }
 
     /// The session of this id, if it is that of who asks.
@@ -464,7 +511,9 @@ impl Transport<RoleServer> for Tracked {
             self.usage.now().requests.insert(request.id.clone());
         }
         if let Some(id) = cancelled_by(&message) {
-            self.usage.now().requests.remove(id);
+            let mut now = self.usage.now();
+            now.requests.remove(id);
+            now.calls.remove(id).iter().for_each(CancellationToken::cancel);
         }
         Some(message)
     }
