@@ -172,14 +172,13 @@ impl Http {
         let serving = serve_http(server, listener, self.options, shutdown.clone());
         let mut serving = std::pin::pin!(serving);
         tokio::select! {
-            () = &mut serving => return Ok(()),
+            served = &mut serving => return Ok(served?),
             () = signals.next() => shutdown.cancel(),
         }
         tokio::select! {
-            () = serving => {}
-            () = signals.next() => {}
+            served = serving => Ok(served?),
+            () = signals.next() => Ok(()),
         }
-        Ok(())
     }
 
     /// Listens at the first of the addresses that can be had.

@@ -445,41 +445,44 @@ impl LoadOptions {
     /// lies in a directory, or is one of all, may not.
     pub(crate) fn load(&self, components: &[ComponentName], running: Running) -> anyhow::Result<Arc<LifecycleManager>> {
         let manager = Arc::new(self.manager(running)?);
-        let mut added = Vec::new();
-        for component in components {
-            match component.find(&manager)? {
-                Place::File(path) => {
-                    for problem in manager.serve_path(&path)? {
-                        output::note(&format!("warning: left out: {problem}"));
-                    }
-                }
-                Place::Added(id) => added.push(id),
-            }
-        }
-        let selection = match (components, added) {
-            ([], _) => Selection::All,
-            (_, added) if added.is_empty() => {
-                warn_of_misspelt_components(&manager);
-                return Ok(manager);
-            }
-            (_, added) => Selection::Only(added),
-        };
-        let named = selection != Selection::All;
-        add_configured(&manager, &selection)?;
-        manager.serve_added(selection)?;
-        warn_of_misspelt_components(&manager);
-        for component in manager.list_components().components {
-            let Some(reason) = component.reason.filter(|_| component.added_at.is_some()) else {
-                continue;
-            };
-            let message = format!("`{}` cannot be served: {reason}", component.id);
-            if named {
-                bail!(message);
-            }
-            output::note(&format!("warning: {message}"));
-        }
+        serve_components(&manager, components)?;
         Ok(manager)
     }
+}
+
+/// Serves these components, or all that were added.
+pub(crate) fn serve_components(manager: &Arc<LifecycleManager>, components: &[ComponentName]) -> anyhow::Result<()> {
+    let mut added = Vec::new();
+    for component in components {
+        match component.find(manager)? {
+            Place::File(path) => {
+                for problem in manager.serve_path(&path)? {
+                    output::note(&format!("warning: left out: {problem}"));
+                }
+            }
+            Place::Added(id) => added.push(id),
+        }
+    }
+    let selection = match (components, added) {
+        ([], _) => Selection::All,
+        (_, added) if added.is_empty() => {
+            warn_of_misspelt_components(manager);
+            return Ok(());
+        }
+        (_, added) => Selection::Only(added),
+    };
+    let named = selection != Selection::All;
+    add_configured(manager, &selection)?;
+    manager.serve_added(selection)?;
+    warn_of_misspelt_components(manager);
+    for (id, reason) in manager.unservable() {
+        let message = format!("`{id}` cannot be served: {reason}");
+        if named {
+            bail!(message);
+        }
+        output::note(&format!("warning: {message}"));
+    }
+    Ok(())
 }
 
 /// Adds what the config file names a source for, and was not added yet.

@@ -241,7 +241,12 @@ fn sockets_serve_as_pipes_do() {
         let (read, write) = std::io::pipe().unwrap();
         (OwnedFd::from(read), OwnedFd::from(write))
     };
-    let ways = [(socket(), socket()), (socket(), output()), (input(), socket()), (input(), output())];
+    let ways = [
+        (socket(), socket()),
+        (socket(), output()),
+        (input(), socket()),
+        (input(), output()),
+    ];
     for ((ours, stdin), (answers, stdout)) in ways {
         let mut command = home.host(&["serve"]);
         command.arg(guest("every-type")).stdin(stdin).stdout(stdout);

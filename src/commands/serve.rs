@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
@@ -9,7 +10,7 @@ use lifecycle::Follow;
 use mcp_server::{Server, serve_stdio};
 
 use crate::http::HttpArguments;
-use crate::options::{AuditOptions, ComponentName, GrantOptions, LimitOptions, LoadOptions, Running};
+use crate::options::{AuditOptions, ComponentName, GrantOptions, LimitOptions, LoadOptions, Running, serve_components};
 use crate::output;
 
 /// Serve components and programs as MCP tools, to one client over stdin and stdout or to many over HTTP
@@ -35,6 +36,9 @@ pub(crate) struct Serve {
     #[command(flatten)]
     http: HttpArguments,
 }
+
+/// Who starts a server asks it something at once. What nobody waits for has time until then.
+const A_MOMENT: Duration = Duration::from_millis(200);
 
 /// Lets this process have as many open files as it may. Sockets and files of many guests together are more than the usual 1024, and
 /// none should fail because of others.
@@ -87,7 +91,9 @@ impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         raise_file_limit();
         let running = Running::new(&self.grants, &self.limits, &self.audit)?;
-        let manager = self.load.load(&self.components, running)?;
+        let manager = Arc::new(self.load.manager(running)?);
+        manager.warm_up();
+        serve_components(&manager, &self.components)?;
         if manager.tools().is_empty() && !self.watch && !self.allow_agent_admin {
             output::note("warning: there is no tool to serve\nhint: `host add SOURCE`, or name a file");
         }
@@ -108,8 +114,11 @@ impl Serve {
             }
         };
         let holding = Arc::clone(&manager);
-        // Another process may have the store to itself for a while, and nobody should wait for that.
-        runtime.spawn_blocking(move || holding.hold_files());
+        runtime.spawn(async move {
+            tokio::time::sleep(A_MOMENT).await;
+            // Another process may have the store to itself for a while, and nobody should wait for that.
+            tokio::task::spawn_blocking(move || holding.hold_files()).await
+        });
         runtime.spawn(async move { manager.compile_ahead().await });
         if let Some(watch) = watch {
             runtime.spawn(watch.run());

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::numbers::running;
 use crate::support::client::{ERAS, Era};
 use crate::support::http::{Connection, HttpServer, Pending, Request, stateless_meta};
-use crate::numbers::running;
 use crate::support::{Home, Server, guest, wait_until};
 use crate::{assert_adds, is_42};
 
@@ -285,8 +285,14 @@ fn a_call_in_a_session_that_was_short_and_is_not() {
     // Whoever still waits is told nothing more.
     let mut call = client.start("tools/call", spin(true));
     wait_until("it runs", || running(&server) > 0.0);
-    assert_eq!(client.notify("notifications/cancelled", json!({"requestId": call.id})).status, 202);
+    assert_eq!(
+        client.notify("notifications/cancelled", json!({"requestId": call.id})).status,
+        202
+    );
     let answer = call.connection.answer();
-    assert!(answer.status == 200 && answer.is_events() && answer.messages().is_empty(), "{answer:?}");
+    assert!(
+        answer.status == 200 && answer.is_events() && answer.messages().is_empty(),
+        "{answer:?}"
+    );
     server.close_well();
 }

@@ -130,14 +130,14 @@ impl Cache {
     }
 
     fn fits(&self, file: &Path, name: &str, seal: &str) -> io::Result<bool> {
-        Ok(self.key.seal_of(name, file)?.is(seal))
+        Ok(self.key.seal_of_file(name, file)?.is(seal))
     }
 
     /// Keeps the code of a component, and returns the file that it is in.
     pub(crate) fn keep_code(&self, name: &CodeName, code: &[u8]) -> io::Result<PathBuf> {
         let file = self.directory.join(name.file());
         write_privately(&file, code)?;
-        let seal = self.key.seal(&name.file(), code).to_string();
+        let seal = self.key.seal_for_file(&name.file(), code).to_string();
         write_privately(&self.seal_file(name), seal.as_bytes())?;
         Ok(file)
     }

@@ -102,6 +102,9 @@ impl LifecycleManager {
     /// What the config file says of components that nobody knows, each with a name that was probably meant.
     pub fn misspelt_components(&self) -> Vec<(ComponentId, ComponentId)> {
         let file = self.file();
+        if file.components.is_empty() {
+            return Vec::new();
+        }
         let served = self.list_components().components.into_iter().map(|component| component.id);
         let added = self
             .store()

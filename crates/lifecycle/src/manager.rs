@@ -187,6 +187,11 @@ impl LifecycleManager {
         })
     }
 
+    /// Gets ready for calls while components are still being looked up.
+    pub fn warm_up(&self) {
+        self.compiler.sandbox.warm_up();
+    }
+
     /// The store, or why there is none.
     pub fn store(&self) -> Result<Arc<Store>, StoreError> {
         match (&self.compiler.store, self.config.home.as_deref()) {

@@ -146,6 +146,18 @@ impl LifecycleManager {
         })
     }
 
+    /// The components that were added and cannot be served, and why.
+    pub fn unservable(&self) -> Vec<(ComponentId, String)> {
+        let registry = self.registry();
+        let broken = registry
+            .broken()
+            .iter()
+            .filter(|broken| matches!(broken.origin, Origin::Added(_)));
+        let mut all: Vec<_> = broken.map(|broken| (broken.id.clone(), broken.reason.clone())).collect();
+        all.sort();
+        all
+    }
+
     /// Serves one more of the components that were added.
     pub(crate) fn serve_also(&self, id: &ComponentId) -> Result<(), StoreError> {
         self.select(|index, selection| {
@@ -380,14 +392,19 @@ impl LifecycleManager {
 
     /// The added components that are served, with the bytes that are loaded already where those are still the ones.
     fn added(&self, store: &Store, index: &Index, served: &Served) -> Vec<Member> {
-        let known = served.added.iter().filter_map(|member| match (&member.origin, &member.state) {
-            (Origin::Added(entry), Ok(revision)) => Some(((entry.digest, entry.metadata), revision)),
-            _ => None,
-        });
+        let known = served
+            .added
+            .iter()
+            .filter_map(|member| match (&member.origin, &member.state) {
+                (Origin::Added(entry), Ok(revision)) => Some(((entry.digest, entry.metadata), revision)),
+                _ => None,
+            });
         let known: HashMap<(Digest, Digest), &Arc<Revision>> = known.collect();
         let member = |entry: &Entry| {
             let entry = Arc::new(entry.clone());
-            let loaded = known.get(&(entry.digest, entry.metadata)).map(|revision| Arc::clone(revision));
+            let loaded = known
+                .get(&(entry.digest, entry.metadata))
+                .map(|revision| Arc::clone(revision));
             let state = loaded.map_or_else(|| self.load_added(store, &entry).map_err(|reason| reason.to_string()), Ok);
             Member {
                 origin: Origin::Added(entry),

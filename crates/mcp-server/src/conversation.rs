@@ -185,7 +185,7 @@ impl ClientSide {
                 continue;
             }
             tokio::select! {
-                () = pass_on(&self.peer, self.token.as_ref(), said) => {}
+                () = Box::pin(pass_on(&self.peer, self.token.as_ref(), said)) => {}
                 () = self.gone.cancelled() => return Err(Cancelled),
                 () = self.cancelled.cancelled() => return Err(Cancelled),
             }

@@ -230,7 +230,7 @@ async fn apart<T: Send + 'static>(listener: ClientSide, work: Work<T>, manners: 
         }
         Poll::Pending => {
             let mut task = AbortOnDrop(tokio::spawn(work));
-            let ended = listener.during(&mut task.0, manners).await;
+            let ended = Box::pin(listener.during(&mut task.0, manners)).await;
             let ended = ended.map_err(|Cancelled| Interrupted::Cancelled)?;
             ended.map_err(|_| Interrupted::Failed("the host stopped"))?
         }
@@ -540,7 +540,7 @@ impl ServerHandler for Session {
         let manager = &self.server.manager;
         let announce = Audience::Stream(context.sink().clone()).follow(known(manager.news()), manager.updates());
         tokio::select! {
-            () = announce => {}
+            () = Box::pin(announce) => {}
             () = context.cancelled() => {}
             () = self.asked_all.cancelled() => {}
         }

@@ -14,6 +14,7 @@ mod body;
 mod connection;
 mod endpoint;
 mod headers;
+mod lanes;
 mod session_id;
 mod sessions;
 mod shortcut;
@@ -38,6 +39,7 @@ pub use auth::{Authentication, Principal, Token};
 use access::Access;
 use body::Room;
 use endpoint::Endpoint;
+use lanes::Lanes;
 use session_id::SessionIds;
 use sessions::{Current, Sessions};
 use shortcut::Stateless;
@@ -109,7 +111,12 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Serves clients until `shutdown`, and then until what runs has ended, but not for ever.
-pub async fn serve_http(server: Server, listener: TcpListener, options: HttpOptions, shutdown: CancellationToken) {
+pub async fn serve_http(
+    server: Server,
+    listener: TcpListener,
+    options: HttpOptions,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
     let server = server.with_state_key(&options.state_key);
     let serving = server.clone();
     let metrics = server.metrics().clone();
@@ -120,11 +127,7 @@ pub async fn serve_http(server: Server, listener: TcpListener, options: HttpOpti
         .with_max_request_body_bytes(usize::MAX)
         .with_json_response(true);
     config.session_store = Some(Arc::new(sessions.clone()));
-    let stateless = Stateless::new(Session::new(
-        server.clone(),
-        shutdown.child_token(),
-        CancellationToken::new(),
-    ));
+    let stateless = Stateless::new(Session::new(server.clone(), shutdown.child_token(), CancellationToken::new()));
     let asked_all = shutdown.clone();
     let protocol = StreamableHttpService::new(
         move || {
@@ -150,6 +153,7 @@ pub async fn serve_http(server: Server, listener: TcpListener, options: HttpOpti
     });
     let mut connections = Connections {
         tasks: JoinSet::new(),
+        lanes: Lanes::start()?,
         room: Arc::new(Semaphore::new(options.max_connections)),
         spare: Arc::new(Semaphore::new(SPARE_CONNECTIONS)),
         endpoint,
@@ -178,6 +182,7 @@ pub async fn serve_http(server: Server, listener: TcpListener, options: HttpOpti
     if timeout(GRACE, all_ended).await.is_err() {
         tracing::warn!("some calls did not end in time and are given up");
     }
+    Ok(())
 }
 
 fn note_panic(ended: Result<(), tokio::task::JoinError>) {
@@ -191,6 +196,7 @@ fn note_panic(ended: Result<(), tokio::task::JoinError>) {
 /// The connections that are open.
 struct Connections {
     tasks: JoinSet<()>,
+    lanes: Lanes,
     room: Arc<Semaphore>,
     spare: Arc<Semaphore>,
     endpoint: Arc<Endpoint>,
@@ -204,11 +210,18 @@ impl Connections {
         let Ok(seat) = seat.or_else(|_| Arc::clone(&self.spare).try_acquire_owned()) else {
             return;
         };
+        let (Some(lane), Ok(stream)) = (self.lanes.next(), stream.into_std()) else {
+            return;
+        };
         let endpoint = Arc::clone(&self.endpoint);
         let open = endpoint.metrics.connection();
-        self.tasks.spawn(async move {
-            connection::serve(stream, endpoint, is_spare).await;
+        let served = async move {
+            // Its events now come to the thread that serves it.
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                connection::serve(stream, endpoint, is_spare).await;
+            }
             drop((seat, open));
-        });
+        };
+        self.tasks.spawn_on(served, lane);
     }
 }

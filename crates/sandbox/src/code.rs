@@ -270,7 +270,7 @@ impl Sandbox {
     pub fn link_executable(&self, compiled: &Compiled, kind: CodeKind, exports: &Exports) -> Result<Executable, CodeError> {
         let runtime = self.runtime(kind.concurrency())?;
         let main = match &compiled.0 {
-            Code::Module(module) => Main::Module(runtime.modules.instantiate_pre(module).map_err(CodeError::link)?),
+            Code::Module(module) => Main::Module(runtime.modules()?.instantiate_pre(module).map_err(CodeError::link)?),
             Code::Component(component) => {
                 let interface = exports.run.as_deref().ok_or_else(|| missing("wasi:cli/run"))?;
                 let index = component

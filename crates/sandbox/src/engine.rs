@@ -1,5 +1,7 @@
 //! The two engines, and what they offer to guests.
 
+use std::sync::OnceLock;
+
 use policy::Limits;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
@@ -20,8 +22,8 @@ use crate::waiting::MAX_AHEAD;
 pub(crate) struct Runtime {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<Guest>,
-    /// For core modules that are programs.
-    pub(crate) modules: wasmtime::Linker<ModuleGuest>,
+    /// For core modules that are programs, once there is one.
+    modules: OnceLock<Result<wasmtime::Linker<ModuleGuest>, CodeError>>,
     pub(crate) ticker: Ticker,
 }
 
@@ -36,13 +38,19 @@ impl Runtime {
         let engine = engine(concurrency, limits)?;
         let linker = linker(&engine, concurrency).map_err(CodeError::engine)?;
         let ticker = Ticker::new(&engine).map_err(|error| CodeError::Engine(error.to_string()))?;
-        let modules = module_linker(&engine).map_err(CodeError::engine)?;
         Ok(Self {
             engine,
             linker,
-            modules,
+            modules: OnceLock::new(),
             ticker,
         })
+    }
+
+    pub(crate) fn modules(&self) -> Result<&wasmtime::Linker<ModuleGuest>, CodeError> {
+        let linker = self
+            .modules
+            .get_or_init(|| module_linker(&self.engine).map_err(CodeError::engine));
+        linker.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -111,7 +119,7 @@ fn pool(limits: &Limits) -> PoolingAllocationConfig {
         .max_tables_per_component(tables)
         .max_tables_per_module(tables)
         .table_elements(limits.max_table_elements as usize)
-        .total_stacks(calls.saturating_mul(2))
+        .total_stacks(calls)
         // Pages that a call touched are wiped and kept for the next one: giving them back costs more than it saves.
         .linear_memory_keep_resident(512 << 10)
         .table_keep_resident(64 << 10)

@@ -86,6 +86,15 @@ impl Sandbox {
         })
     }
 
+    /// Starts the engine that most components need, elsewhere and while nobody waits for it.
+    pub fn warm_up(self: &Arc<Self>) {
+        let sandbox = Arc::clone(self);
+        if let Some(runtime) = self.guests.runtime() {
+            // Why it cannot be started is told to whoever needs it.
+            runtime.spawn_blocking(move || drop(sandbox.runtime(false)));
+        }
+    }
+
     pub fn limits(&self) -> &Limits {
         &self.limits
     }

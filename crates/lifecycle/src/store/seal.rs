@@ -53,9 +53,20 @@ impl SealKey {
         Seal(self.hasher(name).update(bytes).finalize())
     }
 
-    /// The seal of what is in a file, made on all cores and without a copy: whoever calls a component for the first time waits for it.
-    pub(crate) fn seal_of(&self, name: &str, file: &Path) -> io::Result<Seal> {
-        Ok(Seal(self.hasher(name).update_mmap_rayon(file)?.finalize()))
+    /// The key for the seal of one large file. The name is in the key, so that what is in the file is hashed from its beginning, and all
+    /// cores can have parts of it that are as large as can be.
+    fn for_file(&self, name: &str) -> blake3::Hasher {
+        blake3::Hasher::new_keyed(self.seal(name, &[]).0.as_bytes())
+    }
+
+    /// The seal of what will be in a file of this name.
+    pub(crate) fn seal_for_file(&self, name: &str, bytes: &[u8]) -> Seal {
+        Seal(self.for_file(name).update_rayon(bytes).finalize())
+    }
+
+    /// The seal of what is in a file of this name. Whoever calls a component for the first time waits for it.
+    pub(crate) fn seal_of_file(&self, name: &str, file: &Path) -> io::Result<Seal> {
+        Ok(Seal(self.for_file(name).update_mmap_rayon(file)?.finalize()))
     }
 
     fn hasher(&self, name: &str) -> blake3::Hasher {
