@@ -265,7 +265,7 @@ fn a_call_in_a_session_that_was_short_and_is_not() {
     let home = Home::new();
     let server = home.serve_http(&ONE_AT_A_TIME, &[home.write("spin.wat", SPIN)]);
     let mut client = server.client(Era::Initialize);
-    let mut answer_in_json = |client: &mut crate::HttpClient| {
+    let answer_in_json = |client: &mut crate::HttpClient| {
         wait_until("a call was short", || {
             let answer = client.request("tools/call", spin(false));
             assert!(is_42(&answer.message()), "{answer:?}");
