@@ -16,6 +16,12 @@ pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
+/// stdout itself, for the protocol.
+#[cfg(unix)]
+pub(crate) fn stdout() -> io::Stdout {
+    io::stdout()
+}
+
 /// Prints `error: …` to stderr, without what would steer a terminal: messages repeat what strangers wrote. There is nobody to tell when
 /// that fails.
 pub(crate) fn error(text: &str) {

@@ -2,12 +2,11 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
 use lifecycle::Follow;
-use mcp_server::{Server, serve_stdio};
+use mcp_server::{Server, serve, serve_stdio};
 
 use crate::http::HttpArguments;
 use crate::options::{AuditOptions, ComponentName, GrantOptions, LimitOptions, LoadOptions, Running, serve_components};
@@ -37,9 +36,6 @@ pub(crate) struct Serve {
     http: HttpArguments,
 }
 
-/// Who starts a server asks it something at once. What nobody waits for has time until then.
-const A_MOMENT: Duration = Duration::from_millis(200);
-
 /// Lets this process have as many open files as it may. Sockets and files of many guests together are more than the usual 1024, and
 /// none should fail because of others.
 #[cfg(unix)]
@@ -61,9 +57,44 @@ fn raise_file_limit() {}
 /// Serves the one client over stdin and stdout, on this thread alone: from one thread to another and back takes longer than most calls do.
 fn converse(server: Server) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(serve_stdio(server));
+    let served = runtime.block_on(async {
+        match sockets() {
+            Some((read, write)) => serve(server, read, write).await,
+            None => serve_stdio(server).await,
+        }
+    });
     runtime.shutdown_background();
     Ok(served?)
+}
+
+/// stdin and stdout, if they are sockets: what clients in Node give to what they start. Like pipes, they need no threads that wait.
+#[cfg(unix)]
+fn sockets() -> Option<(tokio::net::UnixStream, tokio::net::UnixStream)> {
+    use std::os::fd::AsFd;
+    // Whoever may yet have to read one of them with threads must find it as it was, so nothing is changed before both are known.
+    let (read, write) = (socket(std::io::stdin().as_fd())?, socket(output::stdout().as_fd())?);
+    let ready = |socket: std::os::unix::net::UnixStream| {
+        socket.set_nonblocking(true)?;
+        tokio::net::UnixStream::from_std(socket)
+    };
+    Some((ready(read).ok()?, ready(write).ok()?))
+}
+
+#[cfg(unix)]
+fn socket(stream: std::os::fd::BorrowedFd<'_>) -> Option<std::os::unix::net::UnixStream> {
+    use std::os::unix::fs::FileTypeExt;
+    let file = std::fs::File::from(stream.try_clone_to_owned().ok()?);
+    if !file.metadata().ok()?.file_type().is_socket() {
+        return None;
+    }
+    let socket = std::os::unix::net::UnixStream::from(std::os::fd::OwnedFd::from(file));
+    // Sockets of other families have other addresses.
+    socket.local_addr().is_ok().then_some(socket)
+}
+
+#[cfg(not(unix))]
+fn sockets() -> Option<(tokio::io::Stdin, tokio::io::Stdout)> {
+    None
 }
 
 impl Serve {
@@ -114,11 +145,8 @@ impl Serve {
             }
         };
         let holding = Arc::clone(&manager);
-        runtime.spawn(async move {
-            tokio::time::sleep(A_MOMENT).await;
-            // Another process may have the store to itself for a while, and nobody should wait for that.
-            tokio::task::spawn_blocking(move || holding.hold_files()).await
-        });
+        // Another process may have the store to itself for a while, and nobody should wait for that.
+        runtime.spawn_blocking(move || holding.hold_files());
         runtime.spawn(async move { manager.compile_ahead().await });
         if let Some(watch) = watch {
             runtime.spawn(watch.run());

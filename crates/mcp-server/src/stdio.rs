@@ -43,41 +43,8 @@ pub enum ServeError {
 
 /// Serves one client on stdin and stdout until it closes its end.
 pub async fn serve_stdio(server: Server) -> Result<(), ServeError> {
-    if let Some((read, write)) = sockets() {
-        return serve(server, read, write).await;
-    }
     let (read, write) = rmcp::transport::stdio_pipes();
     serve(server, read, write).await
-}
-
-/// stdin and stdout, if they are sockets: what clients in Node give to what they start. Like pipes, they need no threads that wait.
-#[cfg(unix)]
-fn sockets() -> Option<(tokio::net::UnixStream, tokio::net::UnixStream)> {
-    use std::os::fd::AsFd;
-    // Whoever may yet have to read one of them with threads must find it as it was, so nothing is changed before both are known.
-    let (read, write) = (socket(io::stdin().as_fd())?, socket(io::stdout().as_fd())?);
-    let ready = |socket: std::os::unix::net::UnixStream| {
-        socket.set_nonblocking(true)?;
-        tokio::net::UnixStream::from_std(socket)
-    };
-    Some((ready(read).ok()?, ready(write).ok()?))
-}
-
-#[cfg(unix)]
-fn socket(stream: std::os::fd::BorrowedFd<'_>) -> Option<std::os::unix::net::UnixStream> {
-    use std::os::unix::fs::FileTypeExt;
-    let file = std::fs::File::from(stream.try_clone_to_owned().ok()?);
-    if !file.metadata().ok()?.file_type().is_socket() {
-        return None;
-    }
-    let socket = std::os::unix::net::UnixStream::from(std::os::fd::OwnedFd::from(file));
-    // Sockets of other families have other addresses.
-    socket.local_addr().is_ok().then_some(socket)
-}
-
-#[cfg(not(unix))]
-fn sockets() -> Option<(tokio::io::Stdin, tokio::io::Stdout)> {
-    None
 }
 
 /// Serves one client on any pair of pipes until it closes its end.
