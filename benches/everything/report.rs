@@ -279,13 +279,9 @@ impl Report {
         let Some((_, after)) = rest.split_once(END) else {
             return Ok(());
         };
-        let rows: String = self
-            .targets()
-            .filter(|target| !target.is_minor)
-            .map(|target| format!("| {} | {} | {} |\n", target.what, target.measured(), target.limit()))
-            .collect();
+        let rows: String = self.targets().filter(|target| !target.is_minor).map(Target::row).collect();
         let part = format!(
-            "| | measured | limit |\n|---|---:|---|\n{rows}\n![How much of each limit is used](benches/results.svg)\n\n\
+            "| | measured | limit | met |\n|---|---:|---|---|\n{rows}\n![How much of each limit is used](benches/results.svg)\n\n\
              {}. [All results](benches/RESULTS.md).\n",
             self.machine.in_short()
         );
