@@ -82,7 +82,7 @@ fn config(concurrency: bool) -> Config {
     config.wasm_component_model_map(true);
     config.wasm_component_model_fixed_length_lists(true);
     config.epoch_interruption(true);
-    // Addresses of the guest's code mean nothing to the person who reads the error. Without what leads back to them code is a third
+    // Addresses of the guest's code mean nothing to the person who reads the error. Without what leads back to them code is a fifth
     // smaller, and all of it is read before the first call.
     config.wasm_backtrace_max_frames(None);
     config.generate_address_map(false);
