@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
@@ -54,9 +55,17 @@ fn raise_file_limit() {
 #[cfg(not(unix))]
 fn raise_file_limit() {}
 
+/// How long a thread waits for the next thing that cannot be done at once: agents think for minutes between two calls.
+const PATIENCE: Duration = Duration::from_secs(60 * 60);
+
 /// Serves the one client over stdin and stdout, on this thread alone: from one thread to another and back takes longer than most calls do.
 fn converse(server: Server) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .thread_keep_alive(PATIENCE)
+        .build()?;
+    // The first call of a component has its code mapped by a thread that should be there by then.
+    runtime.spawn_blocking(|| ());
     let served = runtime.block_on(async {
         match sockets() {
             Some((read, write)) => serve(server, read, write).await,

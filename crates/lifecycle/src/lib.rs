@@ -69,7 +69,7 @@ pub use report::{
     PolicyReport, RuleReport, Status, UnloadOutcome, UnloadReport,
 };
 pub use sandbox::{
-    Answer, Call, Capabilities, Change, Client, Elicitation, Elicited, Later, Level, MAX_URI, Question, Report, Role, Root,
+    Answer, Call, Capabilities, Change, Client, Elicitation, Elicited, Later, Level, MAX_URI, Nobody, Question, Report, Role, Root,
     Sampled, Sampling, SamplingMessage, Unanswered,
 };
 pub use scope::{SourcePattern, SourcePatternError};

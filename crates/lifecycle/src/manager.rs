@@ -288,6 +288,11 @@ impl LifecycleManager {
         }
     }
 
+    /// Whether there is a line for each call somewhere.
+    pub fn is_audited(&self) -> bool {
+        self.audit.is_some()
+    }
+
     /// Whether calls would be answered now, or why not.
     pub fn readiness(&self) -> Result<(), NotReady> {
         if let Some(audit) = &self.audit {

@@ -78,6 +78,11 @@ impl Tool {
         self.given.input.is_none() && !self.component.revision.metadata.interface.exports().imports_any_mcp()
     }
 
+    /// Whether a call can say nothing but its answer. A program could be asked how much it has printed.
+    pub fn is_silent(&self) -> bool {
+        matches!(self.action, Action::Function(_)) && self.is_plain()
+    }
+
     /// Whether the next call will be short, as far as the last ones tell.
     pub fn is_short(&self) -> bool {
         match (self.component.revision.linked(), &self.action) {

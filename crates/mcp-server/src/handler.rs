@@ -11,8 +11,10 @@ use std::task::Poll;
 
 use component2json::nearest_first;
 use futures_util::FutureExt;
+use futures_util::future::CatchUnwind;
 use lifecycle::{
-    CallOutcome, Caller, ExecuteError, Interruption, Key, LifecycleManager, MAX_URI, News, NotReady, Subject, Tool as LoadedTool,
+    CallOutcome, Caller, Client, ExecuteError, Interruption, Key, LifecycleManager, MAX_URI, News, Nobody, NotReady, Subject,
+    Tool as LoadedTool,
 };
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, CompletionInfo, ContentBlock,
@@ -176,7 +178,7 @@ impl Server {
 }
 
 /// Who calls, as far as it says so itself.
-fn caller(context: &RequestContext<RoleServer>, client: Arc<GuestSide>) -> Caller {
+fn caller_name(context: &RequestContext<RoleServer>) -> String {
     let named = |client: &Implementation| {
         let name = format!("{} {}", client.name, client.version);
         component2json::clean_text(&name)
@@ -185,10 +187,7 @@ fn caller(context: &RequestContext<RoleServer>, client: Arc<GuestSide>) -> Calle
             .take(MAX_CALLER)
             .collect()
     };
-    Caller {
-        name: context.client_info().as_ref().map(named).unwrap_or_default(),
-        client,
-    }
+    context.client_info().as_ref().map(named).unwrap_or_default()
 }
 
 /// What came of a request to a guest.
@@ -221,20 +220,36 @@ type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// Works apart from the task that answers: a panic there is one failed call, and a cancelled request stops the guest. What ends before
 /// it waits for anything, as most calls do, needs no task for that.
 async fn apart<T: Send + 'static>(listener: ClientSide, work: Work<T>, manners: Manners) -> Result<T, Interrupted> {
-    let mut work = AssertUnwindSafe(work).catch_unwind();
-    let first = std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut work).poll(context))).await;
-    let ended = match first {
-        Poll::Ready(ended) => {
+    match begun(work).await {
+        Ok(ended) => {
             listener.conclude().await.map_err(|Cancelled| Interrupted::Cancelled)?;
             ended
         }
-        Poll::Pending => {
-            let mut task = AbortOnDrop(tokio::spawn(work));
-            let ended = Box::pin(listener.during(&mut task.0, manners)).await;
-            let ended = ended.map_err(|Cancelled| Interrupted::Cancelled)?;
-            ended.map_err(|_| Interrupted::Failed("the host stopped"))?
-        }
-    };
+        Err(rest) => elsewhere(listener, rest, manners).await,
+    }
+}
+
+/// Work in which a panic is a result.
+type Guarded<T> = CatchUnwind<AssertUnwindSafe<Work<T>>>;
+
+/// What comes of work without waiting for anything, or the rest of it.
+async fn begun<T>(work: Work<T>) -> Result<Result<T, Interrupted>, Guarded<T>> {
+    let mut work = AssertUnwindSafe(work).catch_unwind();
+    match std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut work).poll(context))).await {
+        Poll::Ready(ended) => Ok(unless_panicked(ended)),
+        Poll::Pending => Err(work),
+    }
+}
+
+/// Lets work go on in a task of its own.
+async fn elsewhere<T: Send + 'static>(listener: ClientSide, work: Guarded<T>, manners: Manners) -> Result<T, Interrupted> {
+    let mut task = AbortOnDrop(tokio::spawn(work));
+    let ended = Box::pin(listener.during(&mut task.0, manners)).await;
+    let ended = ended.map_err(|Cancelled| Interrupted::Cancelled)?;
+    unless_panicked(ended.map_err(|_| Interrupted::Failed("the host stopped"))?)
+}
+
+fn unless_panicked<T>(ended: std::thread::Result<T>) -> Result<T, Interrupted> {
     ended.map_err(|_| {
         tracing::error!("a call panicked");
         Interrupted::Failed(HOST_FAILED)
@@ -389,7 +404,21 @@ impl Session {
             gone: self.gone.clone(),
         };
         let (speaker, listener) = conversation::begin(&self.server.manager, context, terms);
-        (caller(context, Arc::clone(&speaker)), speaker, listener)
+        (self.caller(context, Arc::clone(&speaker) as _), speaker, listener)
+    }
+
+    /// Who calls. Only an audit wants to know the name.
+    fn caller(&self, context: &RequestContext<RoleServer>, client: Arc<dyn Client>) -> Caller {
+        let name = match self.server.manager.is_audited() {
+            true => caller_name(context),
+            false => String::new(),
+        };
+        Caller { name, client }
+    }
+
+    /// A tool whose calls can say nothing but their answer, if this is the name of one.
+    pub(crate) fn silent_tool(&self, name: &str) -> Option<Arc<LoadedTool>> {
+        self.server.manager.tool(name).ok().filter(|tool| tool.is_silent())
     }
 
     /// Has a guest do something that it may ask questions for.
@@ -457,6 +486,60 @@ impl Session {
         })
     }
 
+    /// Calls a tool that can say nothing but its answer. There is a conversation only about a call that does not end at once: its client
+    /// hears that it still runs, and can take it back.
+    async fn call_silent(
+        &self,
+        tool: Arc<LoadedTool>,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (manager, caller) = (Arc::clone(&self.server.manager), self.caller(context, Arc::new(Nobody)));
+        let arguments = Value::Object(arguments);
+        let work = Box::pin(async move { manager.execute_component_call(&tool, &arguments, &caller).await });
+        let ended = match begun(work).await {
+            Ok(ended) => ended,
+            Err(rest) => {
+                let (_, _, listener) = self.converse(context, Answered::default());
+                elsewhere(listener, rest, Manners::default()).await
+            }
+        };
+        told(ended)
+    }
+
+    /// The same, for who knows the tool already.
+    pub(crate) async fn answer_silent(
+        &self,
+        tool: Arc<LoadedTool>,
+        name: &str,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.counted(name, context, self.call_silent(tool, arguments, context)).await
+    }
+
+    /// Counts a call, and says who answers it.
+    async fn counted(
+        &self,
+        name: &str,
+        context: &RequestContext<RoleServer>,
+        call: impl Future<Output = Result<CallToolResponse, ErrorData>>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let running = self.server.metrics.call(name);
+        let response = call.await;
+        running.ended(match &response {
+            _ if context.ct.is_cancelled() => "cancelled",
+            Ok(CallToolResponse::Complete(result)) if result.is_error != Some(true) => "ok",
+            Ok(CallToolResponse::InputRequired(_)) => "asked",
+            _ => "error",
+        });
+        let mut response = response?;
+        if let CallToolResponse::Complete(result) = &mut response {
+            result.meta = server_meta(context);
+        }
+        Ok(response)
+    }
+
     async fn call_admin(
         &self,
         tool: Arc<AdminTool>,
@@ -470,13 +553,18 @@ impl Session {
             let work = tool.call(&manager, arguments.clone());
             manager.recorded(&named, &arguments, &caller, work).await
         });
-        Ok(match apart(listener, work, Manners::default()).await {
-            Ok(Ok(outcome)) => succeeded(outcome)?.into(),
-            Ok(Err(error)) => failed(error.to_string()).into(),
-            Err(Interrupted::Failed(why)) => failed(why.to_owned()).into(),
-            Err(Interrupted::Cancelled) => return Err(cancelled()),
-        })
+        told(apart(listener, work, Manners::default()).await)
     }
+}
+
+/// How the end of a call is told.
+fn told<E: std::fmt::Display>(ended: Result<Result<CallOutcome, E>, Interrupted>) -> Result<CallToolResponse, ErrorData> {
+    Ok(match ended {
+        Ok(Ok(outcome)) => succeeded(outcome)?.into(),
+        Ok(Err(error)) => failed(error.to_string()).into(),
+        Err(Interrupted::Failed(why)) => failed(why.to_owned()).into(),
+        Err(Interrupted::Cancelled) => return Err(cancelled()),
+    })
 }
 
 /// How the error of a guest that was asked for a resource or a prompt is told.
@@ -570,22 +658,18 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = self.server.tool(&request.name)?;
-        let running = self.server.metrics.call(&request.name);
-        let response = match tool {
-            Callable::Loaded(tool) => self.call_loaded(tool, request, &context).await,
-            Callable::Admin(tool) => self.call_admin(tool, request, &context).await,
+        let is_first_attempt = request.request_state.is_none() && request.input_responses.is_none();
+        let name = request.name.clone();
+        let call = async {
+            match tool {
+                Callable::Loaded(tool) if is_first_attempt && tool.is_silent() => {
+                    self.call_silent(tool, request.arguments.unwrap_or_default(), &context).await
+                }
+                Callable::Loaded(tool) => self.call_loaded(tool, request, &context).await,
+                Callable::Admin(tool) => self.call_admin(tool, request, &context).await,
+            }
         };
-        running.ended(match &response {
-            _ if context.ct.is_cancelled() => "cancelled",
-            Ok(CallToolResponse::Complete(result)) if result.is_error != Some(true) => "ok",
-            Ok(CallToolResponse::InputRequired(_)) => "asked",
-            _ => "error",
-        });
-        let mut response = response?;
-        if let CallToolResponse::Complete(result) = &mut response {
-            result.meta = server_meta(&context);
-        }
-        Ok(response)
+        self.counted(&name, &context, call).await
     }
 
     async fn list_prompts(

@@ -3,7 +3,7 @@
 use component2json::UniqueObject;
 use rmcp::model::{
     CallToolRequest, CallToolRequestMethod, CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest,
-    ErrorData, JsonRpcRequest, JsonRpcVersion2_0, RequestId, RequestMetaObject, ServerJsonRpcMessage,
+    ErrorData, JsonObject, JsonRpcRequest, JsonRpcVersion2_0, RequestId, RequestMetaObject, ServerJsonRpcMessage,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,21 @@ use serde_json::Value;
 
 /// What a text turned out to be.
 pub(crate) enum Received {
+    Call(ToolCall),
     Message(Box<ClientJsonRpcMessage>),
     Ignored,
     Wrong { id: Option<RequestId>, error: ErrorData },
+}
+
+impl Received {
+    /// Whether it wants an answer that is yet to be found.
+    pub(crate) fn is_request(&self) -> bool {
+        match self {
+            Self::Call(_) => true,
+            Self::Message(message) => matches!(**message, ClientJsonRpcMessage::Request(_)),
+            Self::Ignored | Self::Wrong { .. } => false,
+        }
+    }
 }
 
 /// A message without what may stand around it: a byte order mark and white space.
@@ -26,8 +38,8 @@ pub(crate) fn parse(text: &[u8]) -> Received {
     if text.is_empty() {
         return Received::Ignored;
     }
-    if let Some(call) = tool_call(text) {
-        return Received::Message(Box::new(ClientJsonRpcMessage::Request(call)));
+    if let Some(call) = ToolCall::read(text) {
+        return Received::Call(call);
     }
     match component2json::check_json(text) {
         Err(error) if error.is_data() => {
@@ -45,16 +57,36 @@ pub(crate) fn parse(text: &[u8]) -> Received {
     }
 }
 
-/// A call of a tool, read in one go: rmcp's reader tries one kind of message after the other. Whatever is not exactly this, it reads.
-pub(crate) fn tool_call(text: &[u8]) -> Option<JsonRpcRequest<ClientRequest>> {
-    let Call { id, params, .. } = serde_json::from_slice(text).ok()?;
-    let mut called = CallToolRequestParams::new(params.name);
-    called.arguments = params.arguments.map(|arguments| arguments.0);
-    let mut request = CallToolRequest::new(called);
-    if let Some(meta) = params.meta {
-        request.extensions.insert(RequestMetaObject::from(meta.0));
+/// A call of a tool, and nothing besides.
+pub(crate) struct ToolCall {
+    pub(crate) id: RequestId,
+    pub(crate) name: String,
+    pub(crate) arguments: Option<JsonObject>,
+    pub(crate) meta: Option<RequestMetaObject>,
+}
+
+impl ToolCall {
+    /// Reads one in one go: rmcp's reader tries one kind of message after the other. Whatever is not exactly this, it reads.
+    pub(crate) fn read(text: &[u8]) -> Option<Self> {
+        let Call { id, params, .. } = serde_json::from_slice(text).ok()?;
+        Some(Self {
+            id,
+            name: params.name,
+            arguments: params.arguments.map(|arguments| arguments.0),
+            meta: params.meta.map(|meta| RequestMetaObject::from(meta.0)),
+        })
     }
-    Some(JsonRpcRequest::new(id, request.into()))
+
+    /// As rmcp knows it.
+    pub(crate) fn into_request(self) -> JsonRpcRequest<ClientRequest> {
+        let mut params = CallToolRequestParams::new(self.name);
+        params.arguments = self.arguments;
+        let mut request = CallToolRequest::new(params);
+        if let Some(meta) = self.meta {
+            request.extensions.insert(meta);
+        }
+        JsonRpcRequest::new(self.id, request.into())
+    }
 }
 
 #[derive(Deserialize)]

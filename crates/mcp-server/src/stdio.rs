@@ -170,7 +170,7 @@ struct Wire<R, W> {
     /// The message for rmcp that was read last, until there is room for it.
     next: Option<ClientJsonRpcMessage>,
     /// The request that was read last, and its size, while too many are open. Until then answers and cancellations are still read.
-    held: Option<(JsonRpcRequest<ClientRequest>, usize)>,
+    held: Option<(Received, usize)>,
     /// Whether rmcp has left the phase in which it takes requests only.
     is_open: bool,
     /// Known once rmcp has opened the session.
@@ -246,54 +246,63 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
             if !self.may_read() {
                 return self.input.is_some();
             }
-            if let Some((request, size)) = self.held.take() {
-                self.accept(ClientJsonRpcMessage::Request(request), size).await;
-                continue;
-            }
-            let (received, size) = match self.lines.next() {
-                Some(Line::Whole(line)) => (parse(line), line.len()),
-                Some(Line::TooLong) => (too_long(), 0),
-                None => return false,
-            };
-            match received {
-                Received::Message(message) => match *message {
-                    ClientJsonRpcMessage::Request(request) if !self.has_room_for_a_request() => self.held = Some((request, size)),
-                    message => self.accept(message, size).await,
+            let (received, size) = match self.held.take() {
+                Some(held) => held,
+                None => match self.lines.next() {
+                    Some(Line::Whole(line)) => (parse(line), line.len()),
+                    Some(Line::TooLong) => (too_long(), 0),
+                    None => return false,
                 },
-                Received::Ignored => {}
-                Received::Wrong { id, error } => self.out.extend(to_line(&Orphan::new(id, error)).ok()),
+            };
+            if received.is_request() && !self.has_room_for_a_request() {
+                self.held = Some((received, size));
+            } else {
+                self.accept(received, size).await;
             }
         }
         true
     }
 
-    async fn accept(&mut self, message: ClientJsonRpcMessage, size: usize) {
-        match message {
-            ClientJsonRpcMessage::Request(request) => match self.direct.get() {
-                Some(direct) if Direct::takes(&request.request) => {
-                    let mut call = direct.begin(request);
-                    // Where answers wait to be read, a call waits with its own and is counted.
-                    let at_once = if self.out.has_room() { call.at_once().await } else { None };
-                    match at_once {
-                        Some(answer) => self.out.extend(to_line(&answer).ok()),
-                        None => self.go_on(call, size),
+    async fn accept(&mut self, received: Received, size: usize) {
+        match received {
+            Received::Call(call) => match self.direct.get() {
+                Some(direct) => self.answer(direct.begin(call), size).await,
+                None => self.pass_on(call.into_request(), size),
+            },
+            Received::Message(message) => match *message {
+                ClientJsonRpcMessage::Request(request) => match self.direct.get() {
+                    Some(direct) if Direct::takes(&request.request) => self.answer(direct.begin_request(request), size).await,
+                    _ => self.pass_on(request, size),
+                },
+                // Before there is a session nobody can be notified of anything.
+                _ if !self.is_open => {}
+                message => {
+                    if let Some(id) = cancelled_by(&message) {
+                        self.open.take_back(id);
                     }
-                }
-                _ => {
-                    self.is_open |= opens_session(&request.request);
-                    self.open.begin(request.id.clone(), size, None);
-                    self.next = Some(ClientJsonRpcMessage::Request(request));
+                    self.next = Some(message);
                 }
             },
-            // Before there is a session nobody can be notified of anything.
-            _ if !self.is_open => {}
-            message => {
-                if let Some(id) = cancelled_by(&message) {
-                    self.open.take_back(id);
-                }
-                self.next = Some(message);
-            }
+            Received::Ignored => {}
+            Received::Wrong { id, error } => self.out.extend(to_line(&Orphan::new(id, error)).ok()),
         }
+    }
+
+    /// Answers a call, now or later.
+    async fn answer(&mut self, mut call: Begun, size: usize) {
+        // Where answers wait to be read, a call waits with its own and is counted.
+        let at_once = if self.out.has_room() { call.at_once().await } else { None };
+        match at_once {
+            Some(answer) => self.out.extend(to_line(&answer).ok()),
+            None => self.go_on(call, size),
+        }
+    }
+
+    /// Leaves a request to rmcp.
+    fn pass_on(&mut self, request: JsonRpcRequest<ClientRequest>, size: usize) {
+        self.is_open |= opens_session(&request.request);
+        self.open.begin(request.id.clone(), size, None);
+        self.next = Some(ClientJsonRpcMessage::Request(request));
     }
 
     /// Lets a call go on while other lines are read.

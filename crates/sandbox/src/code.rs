@@ -165,7 +165,6 @@ pub struct Program {
     pub(crate) functions: Vec<Callable>,
     concurrency: bool,
     reads_files_anew: bool,
-    /// Whether making an instance runs none of its code.
     starts_silently: bool,
     pub(crate) waiting: Waiting,
 }
@@ -205,6 +204,11 @@ impl Program {
     /// What the calls of a function were like; none if there is no such function.
     pub(crate) fn pace(&self, function: usize) -> Option<&Pace> {
         self.functions.get(function).map(|callable| &callable.pace)
+    }
+
+    /// Whether making an instance runs none of its code.
+    pub(crate) fn starts_silently(&self) -> bool {
+        self.starts_silently
     }
 
     pub(crate) fn engine(&self) -> &Engine {

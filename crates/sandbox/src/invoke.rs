@@ -16,7 +16,7 @@ use crate::denials::{Denials, Denied};
 use crate::error::CallError;
 use crate::guest::{Guest, ModuleGuest, Refused, Start, Watch, Watched};
 use crate::ticker::TICK;
-use crate::waiting::Ready;
+use crate::waiting::{Ready, Used};
 
 /// What is shown of what a failed guest printed.
 const SHOWN_OUTPUT: usize = 1_000;
@@ -44,6 +44,12 @@ impl<T> From<CallError> for Finished<T> {
     }
 }
 
+/// What a function returned, and the instance that it was called in, if that is yet to be taken apart.
+pub(crate) struct Invoked {
+    pub(crate) returned: Option<Returned>,
+    pub(crate) used: Option<Used>,
+}
+
 /// Calls a function of a component.
 pub(crate) async fn invoke(
     program: &Program,
@@ -51,7 +57,7 @@ pub(crate) async fn invoke(
     arguments: Vec<Argument>,
     confinement: &Arc<Confinement>,
     client: Arc<dyn Client>,
-) -> Finished<Option<Returned>> {
+) -> Finished<Invoked> {
     if program.reads_files_anew() && confinement.directories.have_holes() {
         return CallError::Holes.into();
     }
@@ -87,23 +93,16 @@ pub(crate) async fn invoke(
     let denied = denials(&store.data().denials, &confinement.secrets);
     let result = match result {
         Ok((instance, returned)) => {
-            match confinement.sharing {
+            let used = match confinement.sharing {
                 Sharing::Shared => {
                     // Whoever called is of no interest to the next.
                     store.data_mut().renew(Arc::new(Nobody));
                     program.waiting.put(Ready::new(store, instance, None));
+                    None
                 }
-                // What took long to make takes long to take apart, and the answer need not wait for that. With a place in the room, the
-                // pool has one as well.
-                Sharing::Fresh if let Some(room) = room => {
-                    tokio::spawn(async move {
-                        drop(store);
-                        drop(room);
-                    });
-                }
-                Sharing::Fresh => {}
-            }
-            Ok(returned)
+                Sharing::Fresh => Some(Used::new(store, room)),
+            };
+            Ok(Invoked { returned, used })
         }
         Err(error) => Err(with_stderr(error, watch, &confinement.secrets)),
     };

@@ -52,8 +52,10 @@ use tokio::sync::Semaphore;
 use crate::client::Bounded;
 use crate::engine::Runtime;
 use crate::gate::Gate;
+use crate::invoke::Invoked;
 use crate::pace::Pace;
 use crate::threads::GuestThreads;
+use crate::waiting::Backstage;
 
 /// Where guests run. One for the whole process.
 #[derive(Debug)]
@@ -67,8 +69,7 @@ pub struct Sandbox {
     /// `async func`, streams, WASI 0.3.
     concurrent: OnceLock<Result<Runtime, CodeError>>,
     guests: GuestThreads,
-    /// Room for instances that are made before they are needed.
-    ahead: Arc<Semaphore>,
+    backstage: Arc<Backstage>,
 }
 
 impl Sandbox {
@@ -82,7 +83,7 @@ impl Sandbox {
             plain: OnceLock::new(),
             concurrent: OnceLock::new(),
             guests: GuestThreads::start()?,
-            ahead: waiting::room(),
+            backstage: Arc::default(),
         })
     }
 
@@ -127,11 +128,14 @@ impl Sandbox {
         };
         let (called, walls, client) = (Arc::clone(program), Arc::clone(confinement), self.bounded(client));
         let call = Box::pin(async move { invoke::invoke(&called, function, arguments, &walls, client).await });
-        let finished = self.guest(program.concurrency(), confinement, pace, call).await;
-        if let Some(runtime) = self.guests.runtime() {
-            waiting::make_ahead(runtime.handle(), program, confinement, &self.ahead);
-        }
-        finished
+        let Finished { result, denied } = self.guest(program.concurrency(), confinement, pace, call).await;
+        let result = result.map(|Invoked { returned, used }| {
+            if let Some(guests) = self.guests.runtime() {
+                self.backstage.after_call(guests.handle(), program, confinement, used);
+            }
+            returned
+        });
+        Finished { result, denied }
     }
 
     /// Runs a program in a fresh instance, from its start to its end. Dropping the future stops it.

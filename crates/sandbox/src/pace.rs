@@ -20,7 +20,7 @@ pub(crate) struct Pace {
 }
 
 impl Default for Pace {
-    /// Nothing is known, so the first call counts as long.
+    /// Nothing is known.
     fn default() -> Self {
         Self {
             doubts: AtomicU32::new(TOO_MANY),
@@ -32,6 +32,11 @@ impl Pace {
     /// Whether the next call will be short, as far as the last ones tell.
     pub(crate) fn is_short(&self) -> bool {
         self.doubts.load(Ordering::Relaxed) < TOO_MANY
+    }
+
+    /// Whether the next call may be short: as far as the last ones tell, or because there were none yet.
+    pub(crate) fn may_be_short(&self) -> bool {
+        self.doubts.load(Ordering::Relaxed) <= TOO_MANY
     }
 
     /// Notes how long a call took; none if it had to wait for something.
@@ -53,7 +58,7 @@ mod tests {
     #[test]
     fn one_long_call_says_nothing_and_two_do() {
         let pace = Pace::default();
-        assert!(!pace.is_short(), "nothing is known of it");
+        assert!(!pace.is_short() && pace.may_be_short(), "nothing is known of it");
         for _ in 0..TOO_MANY {
             pace.took(Some(SHORT));
             assert!(pace.is_short());
@@ -62,7 +67,7 @@ mod tests {
             pace.took(long);
             assert!(pace.is_short(), "it may have been held up");
             pace.took(long);
-            assert!(!pace.is_short());
+            assert!(!pace.is_short() && !pace.may_be_short());
             pace.took(long);
             for _ in TOO_MANY..MOST {
                 pace.took(Some(SHORT));

@@ -1,13 +1,15 @@
 //! Instances that wait for a call: the one that all calls of a component share, or those that were made ahead of the next calls.
 //!
-//! Some components take much longer to instantiate than to call, those with an interpreter inside of them. While nobody waits, instances
-//! are made for the calls that come next. Each serves one call and is thrown away like any other, so nothing is shared. Nothing of a
-//! guest runs outside of a call either: only where making an instance runs none of its code is one made ahead.
+//! To make an instance and to take it apart takes longer than most calls do, and much longer where there is an interpreter inside. Both
+//! are done while nobody waits: before the next call comes, and after the answer of the last has gone. Each instance serves one call and
+//! is thrown away like any other, so nothing is shared. Nothing of a guest runs outside of a call either: only where making an instance
+//! runs none of its code is one made ahead.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::Store;
 use wasmtime::component::Instance;
@@ -18,13 +20,13 @@ use crate::confinement::{Confinement, Sharing};
 use crate::guest::{Guest, Watched};
 use crate::invoke;
 
-/// Instances that take longer than this to make are worth having before they are needed.
+/// Instances that take longer than this to make are made where guests run, so that nobody waits for that either.
 const SLOW: Duration = Duration::from_micros(100);
 
 /// How many have to be made before that is known: the first one takes longer than all others, and any one may have been held up.
 const ENOUGH: u32 = 3;
 
-/// How many are made ahead for one component: a few calls that come together find one each.
+/// How many are made ahead for one component where they are slow to make: a few calls that come together find one each.
 const EACH: usize = 2;
 
 /// How many there are of all components.
@@ -53,6 +55,27 @@ impl Ready {
             room,
             since: Instant::now(),
         }
+    }
+}
+
+/// An instance whose call has ended.
+pub(crate) struct Used {
+    // Dropped in this order: while there is a place in the room, there is one in the pool.
+    store: Store<Guest>,
+    room: Option<OwnedSemaphorePermit>,
+}
+
+impl Used {
+    pub(crate) fn new(store: Store<Guest>, room: Option<OwnedSemaphorePermit>) -> Self {
+        Self { store, room }
+    }
+
+    /// With a place in the room, so that it can be taken apart later. Without one that is done now.
+    fn aside(mut self, room: &Arc<Semaphore>) -> Option<Self> {
+        if self.room.is_none() {
+            self.room = Some(Arc::clone(room).try_acquire_many_owned(parts(&self.store)).ok()?);
+        }
+        Some(self)
     }
 }
 
@@ -119,47 +142,132 @@ impl Waiting {
     }
 }
 
-/// The room for what is made ahead, in parts of which there is one for each instance.
-pub(crate) fn room() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(MAX_AHEAD as usize))
+/// What is done before and after the calls of all programs.
+pub(crate) struct Backstage {
+    /// Room for what waits to be used or to be taken apart, in parts of which there is one for each instance.
+    room: Arc<Semaphore>,
+    /// What the last call left behind.
+    used: Mutex<Option<Used>>,
+    /// Somebody will come and tidy up.
+    is_expected: AtomicBool,
 }
 
-/// How many parts of the room an instance with so much memory takes.
-fn parts(memory: usize) -> usize {
-    memory.div_ceil(MAX_MEMORY / MAX_AHEAD as usize).max(1)
-}
-
-/// Makes instances for the next calls, if they are worth it and there is room.
-pub(crate) fn make_ahead(
-    runtime: &tokio::runtime::Handle,
-    program: &Arc<Program>,
-    walls: &Arc<Confinement>,
-    room: &Arc<Semaphore>,
-) {
-    if program.waiting.is_slow() && walls.sharing == Sharing::Fresh {
-        make(runtime, program, walls, room);
-    }
-}
-
-fn make(runtime: &tokio::runtime::Handle, program: &Arc<Program>, walls: &Arc<Confinement>, room: &Arc<Semaphore>) {
-    let waiting = &program.waiting;
-    if waiting.ready().len() >= EACH || waiting.is_being_made.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    let (program, walls, room) = (Arc::clone(program), Arc::clone(walls), Arc::clone(room));
-    runtime.spawn(async move {
-        while program.waiting.ready().len() < EACH {
-            let Some(ready) = made(&program, &walls, &room).await else {
-                break;
-            };
-            program.waiting.put(ready);
+impl Default for Backstage {
+    fn default() -> Self {
+        Self {
+            room: Arc::new(Semaphore::new(MAX_AHEAD as usize)),
+            used: Mutex::default(),
+            is_expected: AtomicBool::new(false),
         }
-        program.waiting.is_being_made.store(false, Ordering::Relaxed);
-        if program.waiting.is_watched.swap(true, Ordering::Relaxed) {
+    }
+}
+
+impl std::fmt::Debug for Backstage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backstage").finish_non_exhaustive()
+    }
+}
+
+impl Backstage {
+    fn put_aside(&self, used: Option<Used>) -> Option<Used> {
+        std::mem::replace(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner), used)
+    }
+
+    /// Tidies up after a call, and gets ready for the next one: where guests run, if that takes long; else on this very thread, once it
+    /// has written the answer and has nothing else to do.
+    pub(crate) fn after_call(
+        self: &Arc<Self>,
+        guests: &Handle,
+        program: &Arc<Program>,
+        walls: &Arc<Confinement>,
+        used: Option<Used>,
+    ) {
+        if program.waiting.is_slow() {
+            if let Some(used) = used.and_then(|used| used.aside(&self.room)) {
+                guests.spawn(async move { drop(used) });
+            }
+            if walls.sharing == Sharing::Fresh {
+                self.make_ahead(guests, program, walls);
+            }
             return;
         }
-        let watched = Arc::downgrade(&program);
-        drop((program, walls));
+        // On threads that share their work the rest of the answer may be somewhere else already.
+        let here = Handle::try_current().ok();
+        let here = here.filter(|here| here.runtime_flavor() == RuntimeFlavor::CurrentThread);
+        let (Some(used), Some(here)) = (used, here) else { return };
+        // What the call before left behind, if calls follow each other so fast that nobody came for it.
+        drop(self.put_aside(used.aside(&self.room)));
+        if !self.is_expected.swap(true, Ordering::Relaxed) {
+            let (backstage, guests) = (Arc::clone(self), guests.clone());
+            let (program, walls) = (Arc::clone(program), Arc::clone(walls));
+            here.spawn(async move { backstage.tidy_up(&guests, &program, &walls).await });
+        }
+    }
+
+    async fn tidy_up(&self, guests: &Handle, program: &Arc<Program>, walls: &Arc<Confinement>) {
+        self.is_expected.store(false, Ordering::Relaxed);
+        drop(self.put_aside(None));
+        if program.starts_silently()
+            && program.waiting.ready().is_empty()
+            && let Some(ready) = self.made(program, walls).await
+        {
+            program.waiting.put(ready);
+            watch(guests, program);
+        }
+    }
+
+    /// Makes as many instances for the next calls as there should be, if there is room.
+    fn make_ahead(self: &Arc<Self>, guests: &Handle, program: &Arc<Program>, walls: &Arc<Confinement>) {
+        let waiting = &program.waiting;
+        if waiting.ready().len() >= EACH || waiting.is_being_made.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (backstage, handle) = (Arc::clone(self), guests.clone());
+        let (program, walls) = (Arc::clone(program), Arc::clone(walls));
+        guests.spawn(async move {
+            while program.waiting.ready().len() < EACH {
+                let Some(ready) = backstage.made(&program, &walls).await else {
+                    break;
+                };
+                program.waiting.put(ready);
+            }
+            program.waiting.is_being_made.store(false, Ordering::Relaxed);
+            watch(&handle, &program);
+        });
+    }
+
+    /// An instance, unless there is no room for it. What is wrong with it will be told to whoever calls.
+    async fn made(&self, program: &Program, walls: &Arc<Confinement>) -> Option<Ready> {
+        let mut taken = Arc::clone(&self.room).try_acquire_owned().ok()?;
+        let guest = Guest::new(walls, Arc::new(Nobody)).ok()?;
+        let mut store = invoke::store(program.engine(), guest);
+        let instance = program.instantiate(&mut store).await.ok()?;
+        let more = parts(&store) - 1;
+        if more > 0 {
+            taken.merge(Arc::clone(&self.room).try_acquire_many_owned(more).ok()?);
+        }
+        Some(Ready::new(store, instance, Some(taken)))
+    }
+}
+
+/// How many parts of the room an instance takes.
+fn parts(store: &Store<Guest>) -> u32 {
+    parts_for(store.data().watch().usage.used())
+}
+
+/// More of them for one with more memory.
+fn parts_for(memory: usize) -> u32 {
+    let parts = memory.div_ceil(MAX_MEMORY / MAX_AHEAD as usize).max(1);
+    u32::try_from(parts).unwrap_or(u32::MAX)
+}
+
+/// Sees to it that somebody looks for the instances of a program that nobody came for.
+fn watch(guests: &Handle, program: &Arc<Program>) {
+    if program.waiting.is_watched.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let watched = Arc::downgrade(program);
+    guests.spawn(async move {
         loop {
             tokio::time::sleep(PATIENCE).await;
             if !watched.upgrade().is_some_and(|program| program.waiting.forget_old()) {
@@ -167,20 +275,6 @@ fn make(runtime: &tokio::runtime::Handle, program: &Arc<Program>, walls: &Arc<Co
             }
         }
     });
-}
-
-/// An instance, unless there is no room for it. What is wrong with it will be told to whoever calls.
-async fn made(program: &Program, walls: &Arc<Confinement>, room: &Arc<Semaphore>) -> Option<Ready> {
-    let mut taken = Arc::clone(room).try_acquire_owned().ok()?;
-    let guest = Guest::new(walls, Arc::new(Nobody)).ok()?;
-    let mut store = invoke::store(program.engine(), guest);
-    let instance = program.instantiate(&mut store).await.ok()?;
-    let more = parts(store.data().watch().usage.used()) - 1;
-    if more > 0 {
-        let more = u32::try_from(more).ok()?;
-        taken.merge(Arc::clone(room).try_acquire_many_owned(more).ok()?);
-    }
-    Some(Ready::new(store, instance, Some(taken)))
 }
 
 #[cfg(test)]
@@ -217,6 +311,10 @@ mod tests {
     }
 
     async fn count(sandbox: &Sandbox, program: &Arc<Program>, walls: &Arc<Confinement>) -> u32 {
+        // However busy the machine is, calls begin on this thread and wait for no other.
+        for _ in 0..10 {
+            program.pace(0).unwrap().took(Some(Duration::ZERO));
+        }
         let finished = sandbox.call(program, 0, vec![], walls, Arc::new(Nobody)).await;
         match finished.result.unwrap() {
             Some(Returned::Val(Val::U32(count))) => count,
@@ -224,10 +322,9 @@ mod tests {
         }
     }
 
-    async fn wait_until_ready(program: &Program) {
-        while program.waiting.ready().len() < EACH {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+    /// Lets what is to be done while nobody waits be done.
+    async fn nobody_waits() {
+        tokio::task::yield_now().await;
     }
 
     #[tokio::test]
@@ -237,18 +334,47 @@ mod tests {
         let (ours, others) = (walls(Sharing::Fresh), walls(Sharing::Fresh));
         assert_eq!(count(&sandbox, &program, &ours).await, 1);
         for _ in 0..5 {
-            make(&tokio::runtime::Handle::current(), &program, &ours, &sandbox.ahead);
-            wait_until_ready(&program).await;
+            sandbox.backstage.make_ahead(&Handle::current(), &program, &ours);
+            nobody_waits().await;
+            assert_eq!(program.waiting.ready().len(), EACH);
             assert_eq!(count(&sandbox, &program, &ours).await, 1);
         }
+        nobody_waits().await;
         assert!(program.waiting.take(&others).is_none());
         assert!(program.waiting.ready().is_empty(), "nobody can use them any more");
-        let parts_left = async {
-            while sandbox.ahead.available_permits() < MAX_AHEAD as usize {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(sandbox.backstage.room.available_permits(), MAX_AHEAD as usize);
+    }
+
+    #[tokio::test]
+    async fn a_call_leaves_nothing_behind_but_an_instance_for_the_next() {
+        let sandbox = Sandbox::new(Limits::default()).unwrap();
+        let (program, walls) = (counter(&sandbox, 1), walls(Sharing::Fresh));
+        let room_left = || sandbox.backstage.room.available_permits();
+        for _ in 0..3 {
+            // One after the other, with no time between them: what a call leaves behind, the next one takes away.
+            for _ in 0..3 {
+                assert_eq!(count(&sandbox, &program, &walls).await, 1);
+                assert!(program.waiting.ready().is_empty());
+                assert_eq!(room_left(), MAX_AHEAD as usize - 1);
             }
-        };
-        parts_left.await;
+            nobody_waits().await;
+            assert_eq!(program.waiting.ready().len(), 1);
+            assert_eq!(room_left(), MAX_AHEAD as usize - 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn without_room_an_instance_is_taken_apart_at_once() {
+        let sandbox = Sandbox::new(Limits::default()).unwrap();
+        let (program, walls) = (counter(&sandbox, 1), walls(Sharing::Fresh));
+        let room = &sandbox.backstage.room;
+        let all = Arc::clone(room).try_acquire_many_owned(MAX_AHEAD).unwrap();
+        assert_eq!(count(&sandbox, &program, &walls).await, 1);
+        assert!(sandbox.backstage.put_aside(None).is_none());
+        nobody_waits().await;
+        assert!(program.waiting.ready().is_empty());
+        drop(all);
+        assert_eq!(room.available_permits(), MAX_AHEAD as usize);
     }
 
     #[tokio::test]
@@ -282,7 +408,7 @@ mod tests {
     fn large_memories_take_more_of_the_room() {
         let part = MAX_MEMORY / MAX_AHEAD as usize;
         for (memory, taken) in [(0, 1), (1, 1), (part, 1), (part + 1, 2), (MAX_MEMORY, 16)] {
-            assert_eq!(parts(memory), taken, "{memory}");
+            assert_eq!(parts_for(memory), taken, "{memory}");
         }
     }
 }

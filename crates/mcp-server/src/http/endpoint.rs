@@ -315,7 +315,7 @@ fn wrong(body: &[u8]) -> Answer {
             let why = ErrorData::parse_error("there is no message", None);
             error(StatusCode::BAD_REQUEST, None, why)
         }
-        Received::Message(_) => refused(StatusCode::BAD_REQUEST, "the message cannot be read"),
+        Received::Call(_) | Received::Message(_) => refused(StatusCode::BAD_REQUEST, "the message cannot be read"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
-use rmcp::model::{ClientRequest, GetMeta, ProtocolVersion, RequestMetaObject, ServerJsonRpcMessage};
+use rmcp::model::{ProtocolVersion, RequestMetaObject, ServerJsonRpcMessage};
 use rmcp::service::{RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServiceError};
@@ -21,7 +21,7 @@ use super::endpoint::Endpoint;
 use super::headers::{EVENTS, JSON};
 use crate::direct::Direct;
 use crate::handler::Session;
-use crate::message::tool_call;
+use crate::message::ToolCall;
 
 const VERSION: &str = "mcp-protocol-version";
 const SESSION: &str = "mcp-session-id";
@@ -38,18 +38,18 @@ enum Era<'a> {
 }
 
 /// Whose call it is, if rmcp would find nothing wrong with its headers and nothing to tell before the answer.
-fn era<'a>(headers: &'a HeaderMap, meta: &RequestMetaObject, tool: &str) -> Option<Era<'a>> {
-    if meta.get_progress_token().is_some() {
+fn era<'a>(headers: &'a HeaderMap, meta: Option<&RequestMetaObject>, tool: &str) -> Option<Era<'a>> {
+    if meta.is_some_and(|meta| meta.get_progress_token().is_some()) {
         return None;
     }
     let newest = &ProtocolVersion::V_2026_07_28;
     let version = one(headers, VERSION)?;
-    if meta.protocol_version().is_none() {
+    let Some((meta, said)) = meta.and_then(|meta| Some((meta, meta.protocol_version()?))) else {
         let known = |version: &str| ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version);
         let is_older = version.is_none_or(|version| known(version) && version < newest.as_str());
         return one(headers, SESSION)?.filter(|_| is_older).map(Era::Session);
-    }
-    let is_said_twice = meta.protocol_version().as_ref() == Some(newest)
+    };
+    let is_said_twice = said == *newest
         && version == Some(newest.as_str())
         && one(headers, METHOD)? == Some("tools/call")
         && one(headers, NAME)? == Some(tool);
@@ -76,14 +76,11 @@ impl Endpoint {
         principal: &Principal,
         taken: Option<&Arc<OwnedSemaphorePermit>>,
     ) -> Option<Answer> {
-        let request = tool_call(body)?;
-        let ClientRequest::CallToolRequest(call) = &request.request else {
-            return None;
-        };
-        let tool = self.server.plain_tool(&call.params.name)?;
-        let id = match era(headers, request.request.get_meta(), &call.params.name)? {
+        let call = ToolCall::read(body)?;
+        let tool = self.server.plain_tool(&call.name)?;
+        let id = match era(headers, call.meta.as_ref(), &call.name)? {
             // Who closes the connection takes the call back with it.
-            Era::Stateless => return Some(json(&self.stateless.direct.begin(request).answer.await)),
+            Era::Stateless => return Some(json(&self.stateless.direct.begin(call).answer.await)),
             Era::Session(id) => id,
         };
         // The stream of a long call tells that it still runs, and can be resumed.
@@ -91,7 +88,7 @@ impl Endpoint {
             return None;
         }
         let (direct, in_use) = self.sessions.direct(id, principal)?;
-        let mut call = direct.begin(request);
+        let mut call = direct.begin(call);
         let cancelled = call.cancelled.clone();
         let open = in_use.for_call(call.id.clone(), cancelled.clone());
         let answer = match call.at_once().await {
@@ -185,7 +182,6 @@ mod tests {
 
     #[test]
     fn calls_of_sessions() {
-        let none = meta(json!({}));
         for (all, expected) in [
             (&[(SESSION, "a")][..], Some(Era::Session("a"))),
             (&[(SESSION, "a"), (VERSION, "2025-11-25")], Some(Era::Session("a"))),
@@ -195,11 +191,11 @@ mod tests {
             (&[(SESSION, "a"), (VERSION, "2026-07-28")], None),
             (&[(SESSION, "a"), (VERSION, "2025-11-25"), (VERSION, "2025-11-25")], None),
         ] {
-            assert_eq!(era(&headers(all), &none, "add"), expected, "{all:?}");
+            assert_eq!(era(&headers(all), None, "add"), expected, "{all:?}");
         }
         let asked = headers(&[(SESSION, "a")]);
-        assert_eq!(era(&asked, &meta(json!({"progressToken": 1})), "add"), None);
-        assert_eq!(era(&asked, &meta(json!({"other": 1})), "add"), Some(Era::Session("a")));
+        assert_eq!(era(&asked, Some(&meta(json!({"progressToken": 1}))), "add"), None);
+        assert_eq!(era(&asked, Some(&meta(json!({"other": 1}))), "add"), Some(Era::Session("a")));
     }
 
     #[test]
@@ -209,7 +205,7 @@ mod tests {
         let whole = json!({VERSION_KEY: "2026-07-28", CAPABILITIES: {}});
         let plain = [(VERSION, "2026-07-28"), (METHOD, "tools/call"), (NAME, "add")];
         let is_plain = |all: &[(&'static str, &str)], said: &serde_json::Value| {
-            era(&headers(all), &meta(said.clone()), "add") == Some(Era::Stateless)
+            era(&headers(all), Some(&meta(said.clone())), "add") == Some(Era::Stateless)
         };
         assert!(is_plain(&plain, &whole));
         // A session that is named besides does not matter.

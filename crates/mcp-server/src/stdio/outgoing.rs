@@ -58,22 +58,23 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         self.is_flushed
     }
 
-    /// Writes a part of what waits, or sees to it that all that was written arrives. Nothing is lost when this is dropped.
+    /// Writes a part of what waits, and sees to it that all that was written arrives. Nothing is lost when this is dropped.
     pub(super) async fn progress(&mut self) -> io::Result<()> {
-        let Some(piece) = self.pieces.front() else {
+        if let Some(piece) = self.pieces.front() {
+            let count = self.write.write(piece.get(self.written..).unwrap_or_default()).await?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.written += count;
+            self.waiting -= count;
+            if self.written >= piece.len() {
+                self.pieces.pop_front();
+                self.written = 0;
+            }
+        }
+        if self.pieces.is_empty() {
             self.write.flush().await?;
             self.is_flushed = true;
-            return Ok(());
-        };
-        let count = self.write.write(piece.get(self.written..).unwrap_or_default()).await?;
-        if count == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        self.written += count;
-        self.waiting -= count;
-        if self.written >= piece.len() {
-            self.pieces.pop_front();
-            self.written = 0;
         }
         Ok(())
     }
