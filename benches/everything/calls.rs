@@ -151,6 +151,10 @@ pub(crate) fn run(setting: &Setting) -> Result<Section> {
         Case::add("large, 3 MB", large.clone()),
         Case::echo("large, 3 MB", large),
     ];
+    match guests.library() {
+        Some(file) => others.push(Case::echo("Rust, 3 MB", file)),
+        None => section = section.text("Rust, 3 MB: not measured, its toolchain could not be had."),
+    }
     for (language, name) in [("JavaScript, 12 MB", "kitchen-js"), ("Python, 18 MB", "kitchen-python")] {
         match guests.script(name) {
             Some(file) => others.push(Case::kitchen(language, file)),

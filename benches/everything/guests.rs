@@ -4,7 +4,8 @@
 //! |------------|-----------------------------------------------------------------------------------------------------|
 //! | small      | a few functions in text form: what is left of a call when the guest does nothing                     |
 //! | Rust       | `every-type` of the test components, 60 kB, compiled with the standard library, imports WASI         |
-//! | large      | the small one among thousands of other functions: 3 MB, with the data, the table and the names that a large program in Rust has |
+//! | large      | the small one among thousands of other functions: 3 MB, nearly all of it code                        |
+//! | library    | a program in Rust of the same size, most of it libraries for regular expressions, templates and markup |
 //! | JavaScript | `kitchen-js`, 12 MB, with an engine inside                                                           |
 //! | Python     | `kitchen-python`, 18 MB, with an interpreter inside                                                  |
 
@@ -24,6 +25,7 @@ const DATA: usize = 900 << 10;
 pub(crate) struct Guests {
     folder: PathBuf,
     scripts: OnceCell<PathBuf>,
+    library: OnceCell<Option<PathBuf>>,
 }
 
 impl Guests {
@@ -32,6 +34,7 @@ impl Guests {
         Ok(Self {
             folder,
             scripts: OnceCell::new(),
+            library: OnceCell::new(),
         })
     }
 
@@ -45,6 +48,12 @@ impl Guests {
 
     pub(crate) fn large(&self) -> Result<PathBuf> {
         self.write("large", &component(&filling(), 32))
+    }
+
+    /// None where Rust's target for WebAssembly cannot be had.
+    pub(crate) fn library(&self) -> Option<PathBuf> {
+        let built = self.library.get_or_init(|| build_library(&self.folder.join("library.wasm")));
+        built.clone()
     }
 
     /// `kitchen-js` or `kitchen-python`. None where their toolchains cannot be had.
@@ -194,11 +203,31 @@ impl Random {
 
 /// Some guests may be there even if not all could be built.
 fn build_scripts(folder: PathBuf) -> PathBuf {
-    let script = crate::root().join("scripts/build-script-guests");
-    match Command::new(script).arg(&folder).status() {
-        Ok(status) if status.success() => {}
-        Ok(status) => eprintln!("scripts/build-script-guests: {status}"),
-        Err(error) => eprintln!("scripts/build-script-guests: {error}"),
-    }
+    is_built("scripts/build-script-guests", &folder);
     folder
+}
+
+fn build_library(file: &Path) -> Option<PathBuf> {
+    is_built("benches/guests/library/build.sh", file).then(|| file.to_owned())
+}
+
+/// Has a script of this repository build something. Where that does not work, it is said, and what was to be built is left out.
+fn is_built(script: &str, out: &Path) -> bool {
+    let root = crate::root();
+    let mut command = Command::new(root.join(script));
+    command.arg(out);
+    if std::env::var_os("RUST_WASM_TOOLCHAIN").is_none() {
+        command.env("RUST_WASM_TOOLCHAIN", root.join("test-components/rust-wasm-from-debian.sh"));
+    }
+    match command.status() {
+        Ok(status) if status.success() => true,
+        Ok(status) => {
+            eprintln!("{script}: {status}");
+            false
+        }
+        Err(error) => {
+            eprintln!("{script}: {error}");
+            false
+        }
+    }
 }

@@ -89,6 +89,9 @@ pub(crate) fn run(setting: &Setting) -> Result<Section> {
     );
     let large = setting.guests.large()?;
     let first = among_others(setting, &mut heavy, "large", &large, "add")?;
+    if let Some(library) = setting.guests.library() {
+        among_others(setting, &mut heavy, "Rust", &library, "add")?;
+    }
     if let Some(python) = setting.guests.script("kitchen-python") {
         among_others(setting, &mut heavy, "Python", &python, "test_kitchen_kitchen_add")?;
     }

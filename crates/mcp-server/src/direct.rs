@@ -26,8 +26,10 @@ use crate::message::ToolCall;
 /// A session in which calls can be made.
 #[derive(Clone)]
 pub(crate) struct Direct {
-    pub(crate) session: Arc<Session>,
-    pub(crate) peer: Peer<RoleServer>,
+    session: Arc<Session>,
+    peer: Peer<RoleServer>,
+    /// Whether it was opened by `initialize`, so that not every request has to say everything.
+    is_initialized: bool,
 }
 
 /// A call that has begun.
@@ -41,6 +43,15 @@ pub(crate) struct Begun {
 pub(crate) type Answer = Pin<Box<dyn Future<Output = ServerJsonRpcMessage> + Send>>;
 
 impl Direct {
+    /// The road into a session that is open.
+    pub(crate) fn new(session: Arc<Session>, peer: Peer<RoleServer>) -> Self {
+        Self {
+            is_initialized: peer.peer_info().is_some(),
+            session,
+            peer,
+        }
+    }
+
     /// Whether a request can take this road.
     pub(crate) fn takes(request: &ClientRequest) -> bool {
         matches!(request, ClientRequest::CallToolRequest(_))
@@ -49,10 +60,21 @@ impl Direct {
     /// Begins a call.
     pub(crate) fn begin(&self, call: ToolCall) -> Begun {
         let silent = self.session.silent_tool(&call.name);
-        match silent.zip(era(call.meta.as_ref(), &self.peer)) {
+        match silent.zip(self.era(call.meta.as_ref())) {
             Some((tool, era)) => self.begin_silent(tool, era, call),
             None => self.begin_request(call.into_request()),
         }
+    }
+
+    /// Whose call it is, if rmcp would find nothing wrong with what it says of itself.
+    fn era(&self, meta: Option<&RequestMetaObject>) -> Option<Era> {
+        let newest = &ProtocolVersion::V_2026_07_28;
+        let Some((meta, version)) = meta.and_then(|meta| Some((meta, meta.protocol_version()?))) else {
+            let opened_by = self.peer.peer_info().filter(|_| self.is_initialized)?;
+            return (opened_by.protocol_version.as_str() < newest.as_str()).then_some(Era::Session);
+        };
+        let is_whole = version == *newest && meta.missing_required_keys(newest).is_empty();
+        is_whole.then_some(Era::Stateless)
     }
 
     /// Begins a call of a tool that can say nothing but its answer, and to which rmcp would have nothing to say.
@@ -122,21 +144,6 @@ enum Era {
     Stateless,
 }
 
-/// Whose call it is, if rmcp would find nothing wrong with what it says of itself.
-fn era(meta: Option<&RequestMetaObject>, peer: &Peer<RoleServer>) -> Option<Era> {
-    let newest = &ProtocolVersion::V_2026_07_28;
-    match meta.and_then(RequestMetaObject::protocol_version) {
-        None => {
-            let opened_by = peer.peer_info()?;
-            (opened_by.protocol_version.as_str() < newest.as_str()).then_some(Era::Session)
-        }
-        Some(version) => {
-            let is_whole = version == *newest && meta.is_some_and(|meta| meta.missing_required_keys(newest).is_empty());
-            is_whole.then_some(Era::Stateless)
-        }
-    }
-}
-
 impl Era {
     /// A result as clients of this era know it.
     fn result(self, response: CallToolResponse) -> ServerResult {
@@ -145,5 +152,96 @@ impl Era {
             result.strip_result_type_for_legacy_peer();
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lifecycle::{Config, LifecycleManager};
+    use rmcp::service::{RunningService, serve_directly};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::Server;
+
+    const TOOL: &str = "test_every_type_echo_echo_u8";
+    const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+    /// The road into a session that a client of this version opened, or nobody; and what keeps it open.
+    fn opened(server: &Server, version: Option<&str>) -> (Direct, RunningService<RoleServer, Arc<Session>>) {
+        let session = Arc::new(Session::new(
+            server.clone(),
+            CancellationToken::new(),
+            CancellationToken::new(),
+        ));
+        let client =
+            |version| json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        let opened_by = version.map(|version| serde_json::from_value(client(version)).unwrap());
+        let running = serve_directly(Arc::clone(&session), tokio::io::duplex(1), opened_by);
+        (Direct::new(session, running.peer().clone()), running)
+    }
+
+    /// What requests say of themselves, and whose call that makes them where nobody, or somebody, opened a session.
+    fn said() -> Vec<(Option<Value>, [Option<Era>; 2])> {
+        let whole = json!({VERSION: "2026-07-28", CAPABILITIES: {}});
+        let session = [None, Some(Era::Session)];
+        vec![
+            (None, session),
+            (Some(json!({})), session),
+            (Some(json!({"progressToken": 1, "other": "a"})), session),
+            (Some(json!({CAPABILITIES: {}})), session),
+            (Some(whole), [Some(Era::Stateless); 2]),
+            (Some(json!({VERSION: "2026-07-28"})), [None; 2]),
+            (Some(json!({VERSION: "2026-07-28", CAPABILITIES: 1})), [None; 2]),
+            (Some(json!({VERSION: "2025-11-25", CAPABILITIES: {}})), [None; 2]),
+            (Some(json!({VERSION: "2027-01-01", CAPABILITIES: {}})), [None; 2]),
+        ]
+    }
+
+    #[tokio::test]
+    async fn both_roads_lead_to_the_same_answer() {
+        let config = Config {
+            home: None,
+            ..Config::default()
+        };
+        let manager = LifecycleManager::new(config).unwrap();
+        manager
+            .ensure_component_loaded(&test_guests::path("every-type").unwrap())
+            .unwrap();
+        let server = Server::new(Arc::new(manager));
+        let calls = [
+            (TOOL, json!({"value": 5})),
+            (TOOL, json!({"value": 500})),
+            ("nothing_of_this_name", json!({})),
+        ];
+        for version in [
+            None,
+            Some("2024-11-05"),
+            Some("2025-11-25"),
+            Some("2026-07-28"),
+            Some("2099-01-01"),
+        ] {
+            let (direct, _running) = opened(&server, version);
+            for (meta, expected) in said() {
+                let of_session = RequestMetaObject::from(meta.clone().unwrap_or_default().as_object().cloned().unwrap_or_default());
+                let is_older = version.is_some_and(|version| version < "2026-07-28");
+                let found = direct.era(meta.as_ref().map(|_| &of_session));
+                assert_eq!(found, expected[usize::from(is_older)], "{version:?} {meta:?}");
+                for (name, arguments) in &calls {
+                    let mut line = json!({
+                        "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": arguments},
+                    });
+                    if let Some(meta) = &meta {
+                        line["params"]["_meta"] = meta.clone();
+                    }
+                    let line = line.to_string();
+                    let read = || ToolCall::read(line.as_bytes()).unwrap();
+                    let short = direct.begin(read()).answer.await;
+                    let long = direct.begin_request(read().into_request()).answer.await;
+                    assert_eq!(json!(short), json!(long), "{version:?} {line}");
+                }
+            }
+        }
     }
 }

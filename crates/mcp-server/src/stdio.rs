@@ -86,8 +86,7 @@ pub async fn serve(
     });
     match Arc::clone(&session).serve(link).await {
         Ok(running) => {
-            let peer = running.peer().clone();
-            let _ = direct.set(Direct { session, peer });
+            let _ = direct.set(Direct::new(session, running.peer().clone()));
             running.waiting().await?;
         }
         // A client that goes away before it said anything was only looking.

@@ -65,6 +65,11 @@ impl Directories {
         Self { granted, denied }
     }
 
+    /// Whether none is granted.
+    pub(crate) fn are_none(&self) -> bool {
+        self.granted.is_empty()
+    }
+
     /// Whether something is denied inside of what is granted, so that single files have to be looked at.
     pub(crate) fn have_holes(&self) -> bool {
         let is_inside = |denied: &Denied| {

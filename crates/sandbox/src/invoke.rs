@@ -16,7 +16,7 @@ use crate::denials::{Denials, Denied};
 use crate::error::CallError;
 use crate::guest::{Guest, ModuleGuest, Refused, Start, Watch, Watched};
 use crate::ticker::TICK;
-use crate::waiting::{Ready, Used};
+use crate::waiting::{Backstage, Ready, Used};
 
 /// What is shown of what a failed guest printed.
 const SHOWN_OUTPUT: usize = 1_000;
@@ -57,6 +57,7 @@ pub(crate) async fn invoke(
     arguments: Vec<Argument>,
     confinement: &Arc<Confinement>,
     client: Arc<dyn Client>,
+    backstage: &Backstage,
 ) -> Finished<Invoked> {
     if program.reads_files_anew() && confinement.directories.have_holes() {
         return CallError::Holes.into();
@@ -100,7 +101,7 @@ pub(crate) async fn invoke(
                     program.waiting.put(Ready::new(store, instance, None));
                     None
                 }
-                Sharing::Fresh => Some(Used::new(store, room)),
+                Sharing::Fresh => backstage.leave(program, store, room),
             };
             Ok(Invoked { returned, used })
         }

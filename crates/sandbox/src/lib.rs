@@ -127,7 +127,8 @@ impl Sandbox {
             return CallError::Stopped.into();
         };
         let (called, walls, client) = (Arc::clone(program), Arc::clone(confinement), self.bounded(client));
-        let call = Box::pin(async move { invoke::invoke(&called, function, arguments, &walls, client).await });
+        let backstage = Arc::clone(&self.backstage);
+        let call = Box::pin(async move { invoke::invoke(&called, function, arguments, &walls, client, &backstage).await });
         let Finished { result, denied } = self.guest(program.concurrency(), confinement, pace, call).await;
         let result = result.map(|Invoked { returned, used }| {
             if let Some(guests) = self.guests.runtime() {

@@ -34,7 +34,7 @@ impl Pace {
         self.doubts.load(Ordering::Relaxed) < TOO_MANY
     }
 
-    /// Whether the next call may be short: as far as the last ones tell, or because there were none yet.
+    /// Whether the next call may be short: nothing speaks against it, or not enough, and there may have been none yet.
     pub(crate) fn may_be_short(&self) -> bool {
         self.doubts.load(Ordering::Relaxed) <= TOO_MANY
     }

@@ -3,6 +3,7 @@
 //! They have threads of their own, so that a busy guest does not keep the protocol waiting. A call that may be short begins on the
 //! thread that asks for it; if it is not at its end when the guest is first interrupted, or has to wait, it goes on where guests run.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -68,6 +69,15 @@ impl GuestThreads {
     }
 }
 
+thread_local! {
+    static IS_ASKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this is the thread that asked for the call that runs on it, and is to write its answer.
+pub(crate) fn is_asking() -> bool {
+    IS_ASKING.get()
+}
+
 /// Lets a call run on this thread until it first waits. Its timers and sockets belong to the guests' threads from the start.
 fn poll_here<T>(
     runtime: &tokio::runtime::Runtime,
@@ -75,7 +85,10 @@ fn poll_here<T>(
     context: &mut Context<'_>,
 ) -> Poll<Result<(Finished<T>, Duration), CallError>> {
     let _guests = runtime.enter();
-    match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context))) {
+    IS_ASKING.set(true);
+    let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context)));
+    IS_ASKING.set(false);
+    match polled {
         Ok(polled) => polled.map(Ok),
         Err(_) => Poll::Ready(Err(CallError::HostPanic)),
     }

@@ -111,4 +111,25 @@ mod tests {
         assert!(!SealKey::load_or_make(other.path()).unwrap().seal("a", b"bytes").is(&seal));
         assert!(!key.seal("a", b"bytes").is(""));
     }
+
+    #[test]
+    fn a_file_has_the_seal_of_its_bytes_however_many_there_are() {
+        let home = tempfile::tempdir().unwrap();
+        let key = SealKey::load_or_make(home.path()).unwrap();
+        let file = home.path().join("file");
+        for length in [0, 1, 16 << 10, 1 << 20, (1 << 20) + 5] {
+            let mut bytes: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
+            write_privately(&file, &bytes).unwrap();
+            let seal = key.seal_for_file("a", &bytes).to_string();
+            assert!(key.seal_of_file("a", &file).unwrap().is(&seal), "{length}");
+            assert!(!key.seal_of_file("b", &file).unwrap().is(&seal), "{length}");
+            bytes.push(0);
+            assert!(!key.seal_for_file("a", &bytes).is(&seal), "{length}");
+            if length > 0 {
+                bytes.truncate(length);
+                bytes[length / 2] ^= 1;
+                assert!(!key.seal_for_file("a", &bytes).is(&seal), "{length}");
+            }
+        }
+    }
 }

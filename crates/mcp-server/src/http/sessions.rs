@@ -328,10 +328,7 @@ impl Sessions {
         let table = self.table();
         let live = table.live.get(id).filter(|live| live.principal == *principal)?;
         let session = live.handler.get()?;
-        let direct = Direct {
-            session: Arc::clone(session),
-            peer: session.peer()?.clone(),
-        };
+        let direct = Direct::new(Arc::clone(session), session.peer()?.clone());
         Some((direct, InUse::new(&live.usage)))
     }
 

@@ -137,7 +137,7 @@ impl Stateless {
         let service = serve_directly(Arc::clone(&session), Nobody, None);
         let peer = service.peer().clone();
         Self {
-            direct: Direct { session, peer },
+            direct: Direct::new(session, peer),
             _service: service,
         }
     }
