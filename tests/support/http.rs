@@ -67,13 +67,16 @@ impl HttpServer {
         let stderr = thread::spawn(move || {
             for line in lines {
                 let line = line.unwrap();
+                {
+                    // Before anybody hears of it, who may then look for it.
+                    let mut kept = kept.lock().unwrap();
+                    kept.push_str(&line);
+                    kept.push('\n');
+                }
                 if let Some(url) = url_in(&line) {
                     // Only the first is waited for.
                     let _ = sender.send(url.to_owned());
                 }
-                let mut kept = kept.lock().unwrap();
-                kept.push_str(&line);
-                kept.push('\n');
             }
         });
         match urls.recv_timeout(PATIENCE) {
