@@ -4,7 +4,7 @@
 //! |------------|-----------------------------------------------------------------------------------------------------|
 //! | small      | a few functions in text form: what is left of a call when the guest does nothing                     |
 //! | Rust       | `every-type` of the test components, 60 kB, compiled with the standard library, imports WASI         |
-//! | large      | the small one among thousands of other functions: 3 MB, nearly all of it code                        |
+//! | large      | the small one among thousands of other functions: 3 MB                                               |
 //! | library    | a program in Rust of the same size, most of it libraries for regular expressions, templates and markup |
 //! | JavaScript | `kitchen-js`, 12 MB, with an engine inside                                                           |
 //! | Python     | `kitchen-python`, 18 MB, with an interpreter inside                                                  |
