@@ -507,7 +507,7 @@ impl Session {
         told(ended)
     }
 
-    /// The same, for who knows the tool already.
+    /// The same, counted: for who has looked up the tool already.
     pub(crate) async fn answer_silent(
         &self,
         tool: Arc<LoadedTool>,

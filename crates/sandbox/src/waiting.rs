@@ -30,7 +30,7 @@ const ENOUGH: u32 = 3;
 /// How many are made ahead for one component where they are slow to make: a few calls that come together find one each.
 const EACH: usize = 2;
 
-/// How many there are of all components.
+/// How many there are of all components, with those that are yet to be taken apart.
 pub(crate) const MAX_AHEAD: u32 = 16;
 
 /// What their memories may have, all together. What is there need not have been touched.
