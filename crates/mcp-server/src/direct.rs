@@ -32,14 +32,22 @@ pub(crate) struct Direct {
     is_initialized: bool,
 }
 
-/// A call that has begun.
+/// What a client is told when it asks for tools, as long as this is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct List {
+    pub(crate) era: Era,
+    /// Of what is offered.
+    pub(crate) version: u64,
+}
+
+/// A request that has begun.
 pub(crate) struct Begun {
     pub(crate) id: RequestId,
     pub(crate) cancelled: CancellationToken,
     pub(crate) answer: Answer,
 }
 
-/// What comes of a call: the message for the client.
+/// What comes of it: the message for the client.
 pub(crate) type Answer = Pin<Box<dyn Future<Output = ServerJsonRpcMessage> + Send>>;
 
 impl Direct {
@@ -57,6 +65,17 @@ impl Direct {
         matches!(request, ClientRequest::CallToolRequest(_))
     }
 
+    /// Which list a request asks for, if it asks for tools and rmcp would find nothing wrong with it.
+    pub(crate) fn list(&self, request: &ClientRequest) -> Option<List> {
+        let ClientRequest::ListToolsRequest(_) = request else {
+            return None;
+        };
+        Some(List {
+            era: self.era(Some(request.get_meta()))?,
+            version: self.session.version(),
+        })
+    }
+
     /// Begins a call.
     pub(crate) fn begin(&self, call: ToolCall) -> Begun {
         let silent = self.session.silent_tool(&call.name);
@@ -66,7 +85,7 @@ impl Direct {
         }
     }
 
-    /// Whose call it is, if rmcp would find nothing wrong with what it says of itself.
+    /// Whose request it is, if rmcp would find nothing wrong with what it says of itself.
     fn era(&self, meta: Option<&RequestMetaObject>) -> Option<Era> {
         let newest = &ProtocolVersion::V_2026_07_28;
         let Some((meta, version)) = meta.and_then(|meta| Some((meta, meta.protocol_version()?))) else {
@@ -97,7 +116,7 @@ impl Direct {
         Begun::new(id, cancelled, result)
     }
 
-    /// Begins a call, as rmcp's loop would.
+    /// Begins a request, as rmcp's loop would.
     pub(crate) fn begin_request(&self, JsonRpcRequest { id, mut request, .. }: JsonRpcRequest<ClientRequest>) -> Begun {
         let mut context = RequestContext::new(id.clone(), self.peer.clone());
         context.meta = std::mem::take(request.get_meta_mut());
@@ -135,9 +154,9 @@ impl Begun {
     }
 }
 
-/// Whose call it is.
+/// Whose request it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Era {
+pub(crate) enum Era {
     /// One of a session that began with `initialize`.
     Session,
     /// One that says everything itself.

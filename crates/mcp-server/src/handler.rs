@@ -387,6 +387,11 @@ impl Session {
         self.peer.get()
     }
 
+    /// Another number whenever something else is offered than before.
+    pub(crate) fn version(&self) -> u64 {
+        self.server.manager.version()
+    }
+
     fn subscriptions(&self) -> MutexGuard<'_, HashSet<String>> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,10 +3,11 @@
 //! rmcp's own line transport drops what it cannot read, so that the client waits forever, and ends the session when a notification
 //! comes before the first request. This one answers the former and passes over the latter. Nothing but messages is ever written.
 //!
-//! One task has both pipes, the [`Wire`]. Calls of tools take the [short road](crate::direct): those that end at once are read,
-//! answered and written without leaving it. Everything else goes to rmcp, by the [`Link`].
+//! One task has both pipes, the [`Wire`]. Calls of tools, and requests for the list of them, take the [short road](crate::direct): those
+//! that end at once are read, answered and written without leaving it. Everything else goes to rmcp, by the [`Link`].
 
 mod lines;
+mod lists;
 mod outgoing;
 
 use std::collections::HashMap;
@@ -28,8 +29,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines, MAX_LINE};
+use self::lists::ToldLists;
 use self::outgoing::Outgoing;
-use crate::direct::{Begun, Direct};
+use crate::direct::{Begun, Direct, List};
 use crate::handler::{Server, Session};
 use crate::message::{Orphan, Received, answered_by, cancelled_by, parse};
 
@@ -70,6 +72,7 @@ pub async fn serve(
         held: None,
         is_open: false,
         direct: Arc::clone(&direct),
+        told: ToldLists::default(),
         open: OpenRequests::default(),
         calls: JoinSet::new(),
     };
@@ -174,6 +177,7 @@ struct Wire<R, W> {
     is_open: bool,
     /// Known once rmcp has opened the session.
     direct: Arc<OnceLock<Direct>>,
+    told: ToldLists,
     open: OpenRequests,
     /// Calls that did not end at once.
     calls: JoinSet<()>,
@@ -269,10 +273,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
                 None => self.pass_on(call.into_request(), size),
             },
             Received::Message(message) => match *message {
-                ClientJsonRpcMessage::Request(request) => match self.direct.get() {
-                    Some(direct) if Direct::takes(&request.request) => self.answer(direct.begin_request(request), size).await,
-                    _ => self.pass_on(request, size),
-                },
+                ClientJsonRpcMessage::Request(request) => self.accept_request(request, size).await,
                 // Before there is a session nobody can be notified of anything.
                 _ if !self.is_open => {}
                 message => {
@@ -284,6 +285,30 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
             },
             Received::Ignored => {}
             Received::Wrong { id, error } => self.out.extend(to_line(&Orphan::new(id, error)).ok()),
+        }
+    }
+
+    async fn accept_request(&mut self, request: JsonRpcRequest<ClientRequest>, size: usize) {
+        let Some(direct) = self.direct.get() else {
+            return self.pass_on(request, size);
+        };
+        if Direct::takes(&request.request) {
+            return self.answer(direct.begin_request(request), size).await;
+        }
+        match direct.list(&request.request) {
+            Some(list) => self.tell(list, direct.begin_request(request), size).await,
+            None => self.pass_on(request, size),
+        }
+    }
+
+    /// Tells which tools there are. Unlike calls, this does not wait until answers are read: nothing more is read if many are not.
+    async fn tell(&mut self, list: List, mut request: Begun, size: usize) {
+        if let Some(line) = self.told.line(list, &request.id) {
+            return self.out.extend(line.ok());
+        }
+        match request.at_once().await {
+            Some(answer) => self.out.extend(self.told.keep(list, &answer).ok()),
+            None => self.go_on(request, size),
         }
     }
 

@@ -4,19 +4,24 @@
 //! it is there for what comes in from outside: a copied cache, a restored backup, a failing disk.
 
 use std::fmt;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::Path;
+
+use aegis::aegis128l::Aegis128LMac;
 
 use crate::files::write_privately;
 
 const KEY_FILE: &str = "key";
 
+/// What is read of a file at a time: so little that it is still in the processor's cache when its seal is computed.
+const PIECE: usize = 128 << 10;
+
 /// The key of one store.
 #[derive(Clone)]
 pub(crate) struct SealKey([u8; blake3::KEY_LEN]);
 
-/// What belongs to some bytes under some name, and to nothing else.
+/// What belongs to some bytes under some name, and to nothing else. Compared in a time that does not depend on what is compared.
 #[derive(Clone, Debug)]
 pub(crate) struct Seal(blake3::Hash);
 
@@ -53,20 +58,33 @@ impl SealKey {
         Seal(self.hasher(name).update(bytes).finalize())
     }
 
-    /// The key for the seal of one large file. The name is in the key, so that what is in the file is hashed from its beginning, and all
-    /// cores can have parts of it that are as large as can be.
-    fn for_file(&self, name: &str) -> blake3::Hasher {
-        blake3::Hasher::new_keyed(self.seal(name, &[]).0.as_bytes())
+    /// What computes the seal of a large file. Each name has a key of its own.
+    fn for_file(&self, name: &str) -> FileSealer {
+        let mut key = [0; 16];
+        self.hasher(name).finalize_xof().fill(&mut key);
+        FileSealer(Aegis128LMac::new(&key))
     }
 
     /// The seal of what will be in a file of this name.
     pub(crate) fn seal_for_file(&self, name: &str, bytes: &[u8]) -> Seal {
-        Seal(self.for_file(name).update_rayon(bytes).finalize())
+        let mut sealer = self.for_file(name);
+        sealer.update(bytes);
+        sealer.finish()
     }
 
     /// The seal of what is in a file of this name. Whoever calls a component for the first time waits for it.
     pub(crate) fn seal_of_file(&self, name: &str, file: &Path) -> io::Result<Seal> {
-        Ok(Seal(self.for_file(name).update_mmap_rayon(file)?.finalize()))
+        let mut sealer = self.for_file(name);
+        let mut file = File::open(file)?;
+        let mut piece = vec![0; PIECE];
+        loop {
+            match file.read(&mut piece) {
+                Ok(0) => return Ok(sealer.finish()),
+                Ok(length) => sealer.update(piece.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn hasher(&self, name: &str) -> blake3::Hasher {
@@ -74,6 +92,20 @@ impl SealKey {
         hasher.update(&(name.len() as u64).to_le_bytes());
         hasher.update(name.as_bytes());
         hasher
+    }
+}
+
+/// A MAC and no hash: nobody can make a seal without the key, and that is all that is asked of it. With the AES instructions that
+/// processors have it takes a sixth of the time of a hash.
+struct FileSealer(Aegis128LMac<{ blake3::OUT_LEN }>);
+
+impl FileSealer {
+    fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(self) -> Seal {
+        Seal(blake3::Hash::from_bytes(self.0.finalize()))
     }
 }
 
@@ -117,7 +149,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let key = SealKey::load_or_make(home.path()).unwrap();
         let file = home.path().join("file");
-        for length in [0, 1, 16 << 10, 1 << 20, (1 << 20) + 5] {
+        for length in [0, 1, 16 << 10, PIECE - 1, PIECE, PIECE + 1, (1 << 20) + 5] {
             let mut bytes: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
             write_privately(&file, &bytes).unwrap();
             let seal = key.seal_for_file("a", &bytes).to_string();
