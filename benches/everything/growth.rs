@@ -7,17 +7,18 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::Setting;
-use crate::home::Home;
 use crate::question::{Asked, Era};
 use crate::report::{Section, Table, Target, Unit, duration};
 use crate::road::Road;
 use crate::start::{COMPONENTS, listed_after, tiny_call};
-use crate::stats::{measure, ratio};
+use crate::stats::{in_turns, measure, ratio};
 use crate::stdio::Piped;
 
 const STARTS: usize = 10;
-const LISTS: usize = 50;
-const CALLS: usize = 5_000;
+
+/// In each turn.
+const LISTS: usize = 20;
+const CALLS: usize = 500;
 
 /// The tools of each of ten components.
 const TOOLS: [usize; 4] = [1, 10, 100, 1_000];
@@ -37,14 +38,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Section> {
         "Medians over stdio. Limits are for ten times as many: ten times as long for lists and starts, and as long as before for a call (from the \
          least to the most), with some room for chance.",
     );
-    let mut by_components = Vec::new();
-    for count in COMPONENTS {
-        by_components.push(grown(setting, &setting.store(count, 1)?.home)?);
-    }
-    let mut by_tools = Vec::new();
-    for tools in TOOLS {
-        by_tools.push(grown(setting, &setting.store(10, tools)?.home)?);
-    }
+    let by_components = grown(setting, COMPONENTS.map(|components| (components, 1)))?;
+    let by_tools = grown(setting, TOOLS.map(|tools| (10, tools)))?;
     let tools = TOOLS.map(|tools| tools * 10);
     for (what, counts, grown) in [("components", COMPONENTS, by_components), ("tools", tools, by_tools)] {
         let mut table = Table::new(
@@ -86,18 +81,36 @@ pub(crate) fn run(setting: &Setting) -> Result<Section> {
     Ok(section)
 }
 
-fn grown(setting: &Setting, home: &Home) -> Result<Grown> {
-    let start = listed_after(home, setting.rounds(STARTS))?;
-    let mut process = home.serve(&[], &[])?;
-    process.open(Era::Session)?;
-    let mut list = Piped::new("tools/list", process, &Asked::new("tools/list", json!({})), r#""tools":"#)?;
-    let listed = measure(setting.rounds(LISTS), || list.call())?;
+/// What stores with so many components, and so many tools in each, take.
+fn grown(setting: &Setting, stores: [(usize, usize); 4]) -> Result<Vec<Grown>> {
+    let mut starts = Vec::new();
+    let mut lists = Vec::new();
+    for (components, tools) in stores {
+        let home = &setting.store(components, tools)?.home;
+        starts.push(listed_after(home, setting.rounds(STARTS))?);
+        let mut process = home.serve(&[], &[])?;
+        process.open(Era::Session)?;
+        lists.push(Piped::new(
+            "tools/list",
+            process,
+            &Asked::new("tools/list", json!({})),
+            r#""tools":"#,
+        )?);
+    }
+    let listed = in_turns(&mut lists, |list| measure(setting.rounds(LISTS), || list.call()))?;
     let (tool, arguments, expected) = tiny_call(0);
-    let mut call = Piped::new("a call", list.process, &Asked::call(&tool, &arguments), &expected)?;
-    let called = measure(setting.rounds(CALLS), || call.call())?;
-    Ok(Grown {
-        start,
-        list: listed.median(),
-        call: called.median(),
-    })
+    let asked = Asked::call(&tool, &arguments);
+    let calls = lists
+        .into_iter()
+        .map(|list| Piped::new("a call", list.process, &asked, &expected));
+    let mut calls: Vec<Piped> = calls.collect::<Result<_>>()?;
+    let called = in_turns(&mut calls, |call| measure(setting.rounds(CALLS), || call.call()))?;
+    let grown = starts.into_iter().zip(listed).zip(called);
+    Ok(grown
+        .map(|((start, listed), called)| Grown {
+            start,
+            list: listed.median(),
+            call: called.median(),
+        })
+        .collect())
 }

@@ -1,4 +1,4 @@
-//! `cargo bench -p host-bench` measures everything in one go and writes down what came of it: `RESULTS.md`, `results.svg`, a line of
+//! `cargo bench --workspace --bench everything` measures everything in one go and writes down what came of it: `RESULTS.md`, `results.svg`, a line of
 //! `history.jsonl`, and the numbers of the README. With names of groups after `--` only those are measured, and with `--quick` everything a
 //! tenth as often; then nothing is written but what is printed.
 
@@ -162,8 +162,10 @@ fn host(target: &Path) -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("HOST_BIN") {
         return Ok(path.into());
     }
+    // What cargo has built for this program fits only if it is asked for both: all features of all dependencies are decided together.
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--locked", "--bin", "host", "--target-dir"])
+        .args(["build", "--release", "--workspace", "--locked"])
+        .args(["--bin", "host", "--bench", "everything", "--target-dir"])
         .arg(target)
         .current_dir(root())
         .status()?;

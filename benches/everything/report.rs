@@ -243,7 +243,7 @@ impl Report {
     fn results(&self) -> String {
         let mut text = String::from(
             "# Results\n\n\
-             Written by `cargo bench -p host-bench`, and by nobody's hand; every earlier run is a line of `history.jsonl`. \
+             Written by `cargo bench --workspace --bench everything`, and by nobody's hand; every earlier run is a line of `history.jsonl`. \
              [README.md](README.md) says what is measured and how.\n\n",
         );
         for (what, value) in self.machine.facts() {

@@ -304,10 +304,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
     /// Tells which tools there are. Unlike calls, this does not wait until answers are read: nothing more is read if many are not.
     async fn tell(&mut self, list: List, mut request: Begun, size: usize) {
         if let Some(line) = self.told.line(list, &request.id) {
-            return self.out.extend(line.ok());
+            return self.out.extend(line.into_iter().flatten());
         }
         match request.at_once().await {
-            Some(answer) => self.out.extend(self.told.keep(list, &answer).ok()),
+            Some(answer) => self.out.extend(self.told.keep(list, &answer).into_iter().flatten()),
             None => self.go_on(request, size),
         }
     }

@@ -179,6 +179,41 @@ async fn an_initialized_client_hears_of_each_change_once() {
 }
 
 #[tokio::test]
+async fn a_list_is_the_same_until_something_else_is_offered() {
+    let manager = manager();
+    load(&manager, "documented");
+    let mut client = Client::initialized(Server::new(Arc::clone(&manager))).await;
+    // It speaks both eras by turns, which rmcp allows.
+    let mut lists = Vec::new();
+    for _ in 0..3 {
+        for stateless in [false, true] {
+            client.stateless = stateless;
+            lists.push(client.request("tools/list", json!({})).await);
+        }
+    }
+    let [session, stateless] = [lists[0].clone(), lists[1].clone()];
+    assert_eq!(session["tools"], stateless["tools"]);
+    assert!(
+        session.get("ttlMs").is_none() && stateless["ttlMs"].is_number(),
+        "{stateless}"
+    );
+    for pair in lists.chunks(2) {
+        assert_eq!(pair, [session.clone(), stateless.clone()]);
+    }
+
+    load(&manager, "trap");
+    client.stateless = false;
+    client.assert_hears_of_a_change().await;
+    for is_stateless in [true, false, true] {
+        client.stateless = is_stateless;
+        let more = client.request("tools/list", json!({})).await;
+        let [more, before] = [&more["tools"], &session["tools"]].map(|tools| tools.as_array().unwrap());
+        assert!(more.len() > before.len() && before.iter().all(|tool| more.contains(tool)));
+    }
+    assert!(client.close().await.is_empty());
+}
+
+#[tokio::test]
 async fn nobody_is_told_before_it_said_that_it_is_initialized() {
     let manager = manager();
     load(&manager, "trap");

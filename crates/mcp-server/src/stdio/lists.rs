@@ -4,9 +4,11 @@
 //! rmcp made of the first request is kept until something else is offered.
 
 use std::io;
+use std::sync::Arc;
 
 use rmcp::model::{JsonObject, JsonRpcResponse, JsonRpcVersion2_0, RequestId, ServerJsonRpcMessage};
 
+use super::outgoing::Piece;
 use super::to_line;
 use crate::direct::List;
 
@@ -17,22 +19,22 @@ pub(super) struct ToldLists(Vec<Told>);
 struct Told {
     list: List,
     /// The JSON of the result.
-    result: Vec<u8>,
+    result: Arc<[u8]>,
 }
 
 impl ToldLists {
-    /// The answer to a request for a list, if that was told before.
-    pub(super) fn line(&self, list: List, id: &RequestId) -> Option<io::Result<Vec<u8>>> {
+    /// The line that answers a request for a list, if that was told before.
+    pub(super) fn line(&self, list: List, id: &RequestId) -> Option<io::Result<Vec<Piece>>> {
         let told = self.0.iter().find(|told| told.list == list)?;
         Some(line(id, &told.result))
     }
 
     /// Keeps the list in an answer, and gives the line that tells it.
-    pub(super) fn keep(&mut self, list: List, answer: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
+    pub(super) fn keep(&mut self, list: List, answer: &ServerJsonRpcMessage) -> io::Result<Vec<Piece>> {
         let ServerJsonRpcMessage::Response(response) = answer else {
-            return to_line(answer);
+            return Ok(vec![to_line(answer)?.into()]);
         };
-        let result = serde_json::to_vec(&response.result)?;
+        let result = serde_json::to_vec(&response.result)?.into();
         let line = line(&response.id, &result);
         self.0.retain(|told| told.list.era != list.era);
         self.0.push(Told { list, result });
@@ -41,15 +43,16 @@ impl ToldLists {
 }
 
 /// rmcp's own envelope around a result.
-fn line(id: &RequestId, result: &[u8]) -> io::Result<Vec<u8>> {
+fn line(id: &RequestId, result: &Arc<[u8]>) -> io::Result<Vec<Piece>> {
     const EMPTY: &[u8] = b"{}}";
-    let envelope = serde_json::to_vec(&JsonRpcResponse {
+    let mut envelope = serde_json::to_vec(&JsonRpcResponse {
         jsonrpc: JsonRpcVersion2_0,
         id: id.clone(),
         result: JsonObject::new(),
     })?;
-    let before = envelope.strip_suffix(EMPTY).ok_or(io::ErrorKind::InvalidData)?;
-    Ok([before, result, b"}\n"].concat())
+    let before = envelope.strip_suffix(EMPTY).ok_or(io::ErrorKind::InvalidData)?.len();
+    envelope.truncate(before);
+    Ok(vec![envelope.into(), Piece::Kept(Arc::clone(result)), b"}\n".to_vec().into()])
 }
 
 #[cfg(test)]
@@ -58,6 +61,10 @@ mod tests {
 
     use super::*;
     use crate::direct::Era;
+
+    fn text(line: io::Result<Vec<Piece>>) -> Vec<u8> {
+        line.unwrap().iter().flat_map(Piece::bytes).copied().collect()
+    }
 
     fn answer(tool: &str, id: RequestId) -> ServerJsonRpcMessage {
         let tools = vec![Tool::new(tool.to_owned(), "a tool", JsonObject::new())];
@@ -73,12 +80,12 @@ mod tests {
             let list = List { era, version: 3 };
             assert!(told.line(list, &RequestId::Number(1)).is_none());
             let first = answer(tool, RequestId::Number(1));
-            assert_eq!(told.keep(list, &first).unwrap(), to_line(&first).unwrap());
+            assert_eq!(text(told.keep(list, &first)), to_line(&first).unwrap());
         }
         for id in ids {
             for (era, tool) in [(Era::Session, "one"), (Era::Stateless, "other")] {
-                let again = told.line(List { era, version: 3 }, &id).unwrap().unwrap();
-                assert_eq!(again, to_line(&answer(tool, id.clone())).unwrap());
+                let again = told.line(List { era, version: 3 }, &id).unwrap();
+                assert_eq!(text(again), to_line(&answer(tool, id.clone())).unwrap());
                 assert!(told.line(List { era, version: 4 }, &id).is_none());
             }
         }
@@ -104,7 +111,7 @@ mod tests {
 
         let mut told = ToldLists::default();
         let error = JsonRpcMessage::error(ErrorData::internal_error("no", None), Some(RequestId::Number(1)));
-        assert_eq!(told.keep(newer, &error).unwrap(), to_line(&error).unwrap());
+        assert_eq!(text(told.keep(newer, &error)), to_line(&error).unwrap());
         assert!(told.line(newer, &RequestId::Number(1)).is_none());
     }
 }

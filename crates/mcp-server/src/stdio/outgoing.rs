@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
@@ -13,11 +14,33 @@ const ENOUGH: usize = 64 << 10;
 
 pub(super) struct Outgoing<W> {
     write: W,
-    pieces: VecDeque<Vec<u8>>,
+    pieces: VecDeque<Piece>,
     /// Of the first piece.
     written: usize,
     waiting: usize,
     is_flushed: bool,
+}
+
+/// A line, or a part of one.
+pub(super) enum Piece {
+    Own(Vec<u8>),
+    /// Told more than once, and therefore not copied.
+    Kept(Arc<[u8]>),
+}
+
+impl Piece {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Kept(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Vec<u8>> for Piece {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Own(bytes)
+    }
 }
 
 impl<W: AsyncWrite + Unpin> Outgoing<W> {
@@ -31,18 +54,19 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         }
     }
 
-    pub(super) fn push(&mut self, line: Vec<u8>) {
-        self.waiting += line.len();
+    pub(super) fn push(&mut self, piece: impl Into<Piece>) {
+        let piece = piece.into();
+        let bytes = piece.bytes();
+        self.waiting += bytes.len();
         self.is_flushed = false;
         match self.pieces.back_mut() {
-            Some(last) if last.len() + line.len() <= SMALL => last.extend_from_slice(&line),
-            _ => self.pieces.push_back(line),
+            Some(Piece::Own(last)) if last.len() + bytes.len() <= SMALL => last.extend_from_slice(bytes),
+            _ => self.pieces.push_back(piece),
         }
     }
 
-    /// Takes a line, if there is one.
-    pub(super) fn extend(&mut self, line: Option<Vec<u8>>) {
-        line.into_iter().for_each(|line| self.push(line));
+    pub(super) fn extend(&mut self, pieces: impl IntoIterator<Item = impl Into<Piece>>) {
+        pieces.into_iter().for_each(|piece| self.push(piece));
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -61,13 +85,16 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
     /// Writes a part of what waits, and sees to it that all that was written arrives. Nothing is lost when this is dropped.
     pub(super) async fn progress(&mut self) -> io::Result<()> {
         if let Some(piece) = self.pieces.front() {
-            let count = self.write.write(piece.get(self.written..).unwrap_or_default()).await?;
+            let count = self
+                .write
+                .write(piece.bytes().get(self.written..).unwrap_or_default())
+                .await?;
             if count == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             self.written += count;
             self.waiting -= count;
-            if self.written >= piece.len() {
+            if self.written >= piece.bytes().len() {
                 self.pieces.pop_front();
                 self.written = 0;
             }
@@ -102,8 +129,9 @@ mod tests {
         assert!(outgoing.is_done());
         for line in &lines {
             outgoing.push(line.clone());
+            outgoing.push(Piece::Kept(line.as_slice().into()));
         }
-        assert!(!outgoing.has_room() && outgoing.pieces.len() < lines.len());
+        assert!(!outgoing.has_room() && outgoing.pieces.len() < 2 * lines.len());
         let reading = tokio::spawn(async move {
             let mut all = Vec::new();
             read.read_to_end(&mut all).await.unwrap();
@@ -112,8 +140,9 @@ mod tests {
         while !outgoing.is_done() {
             outgoing.progress().await.unwrap();
         }
-        assert!(outgoing.has_room());
+        assert!(outgoing.has_room() && outgoing.waiting() == 0);
         drop(outgoing);
-        assert_eq!(reading.await.unwrap(), lines.concat());
+        let twice: Vec<&[u8]> = lines.iter().flat_map(|line| [line.as_slice(); 2]).collect();
+        assert_eq!(reading.await.unwrap(), twice.concat());
     }
 }
