@@ -1,23 +1,26 @@
 //! What grows with the number of components and tools, and what must not: a list and a start may take as much longer as there is more to
 //! tell, a call may not.
 
+use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
 
 use crate::Setting;
-use crate::question::{Asked, Era};
+use crate::question::Asked;
 use crate::report::{Section, Table, Target, Unit, duration};
 use crate::road::Road;
-use crate::start::{COMPONENTS, listed_after, tiny_call};
-use crate::stats::{in_turns, measure, ratio};
-use crate::stdio::Piped;
+use crate::start::{COMPONENTS, listed, tiny_call};
+use crate::stats::{Times, measure, ratio};
+use crate::stdio::{Piped, Process};
 
-const STARTS: usize = 10;
+/// How often it is each store's turn, with a server that is started anew.
+const TURNS: usize = 20;
 
 /// In each turn.
-const LISTS: usize = 20;
+const LISTS: usize = 30;
 const CALLS: usize = 500;
 
 /// The tools of each of ten components.
@@ -27,16 +30,29 @@ const TOOLS: [usize; 4] = [1, 10, 100, 1_000];
 const LINEAR: f64 = 12.0;
 const CONSTANT: f64 = 1.25;
 
+/// What a store takes.
 struct Grown {
     start: Duration,
     list: Duration,
+    /// A constant line that is as long as the list.
+    line: Duration,
     call: Duration,
+}
+
+/// The medians of its turns.
+#[derive(Default)]
+struct Turns {
+    start: Vec<Duration>,
+    list: Vec<Duration>,
+    line: Vec<Duration>,
+    call: Vec<Duration>,
 }
 
 pub(crate) fn run(setting: &Setting) -> Result<Section> {
     let mut section = Section::new("Growth").text(
-        "Medians over stdio. Limits are for ten times as many: ten times as long for lists and starts, and as long as before for a call (from the \
-         least to the most), with some room for chance.",
+        "Over stdio. Where the system puts a server and its client makes more of a difference than anything here: so each is started twenty times, the start \
+         is the median, and lists and calls are the median of the start that had the most luck. Limits are for ten times as many: ten times as long for \
+         lists and starts, and as long as before for a call (from the least to the most), with some room for chance.",
     );
     let by_components = grown(setting, COMPONENTS.map(|components| (components, 1)))?;
     let by_tools = grown(setting, TOOLS.map(|tools| (10, tools)))?;
@@ -44,13 +60,20 @@ pub(crate) fn run(setting: &Setting) -> Result<Section> {
     for (what, counts, grown) in [("components", COMPONENTS, by_components), ("tools", tools, by_tools)] {
         let mut table = Table::new(
             &format!("By the number of {what}"),
-            &[what, "start to `tools/list`", "`tools/list`", "a call"],
+            &[
+                what,
+                "start to `tools/list`",
+                "`tools/list`",
+                "a constant line as long",
+                "a call",
+            ],
         );
         for (count, grown) in counts.iter().zip(&grown) {
             table.row(vec![
                 count.to_string(),
                 duration(grown.start),
                 duration(grown.list),
+                duration(grown.line),
                 duration(grown.call),
             ]);
         }
@@ -83,34 +106,39 @@ pub(crate) fn run(setting: &Setting) -> Result<Section> {
 
 /// What stores with so many components, and so many tools in each, take.
 fn grown(setting: &Setting, stores: [(usize, usize); 4]) -> Result<Vec<Grown>> {
-    let mut starts = Vec::new();
-    let mut lists = Vec::new();
-    for (components, tools) in stores {
-        let home = &setting.store(components, tools)?.home;
-        starts.push(listed_after(home, setting.rounds(STARTS))?);
-        let mut process = home.serve(&[], &[])?;
-        process.open(Era::Session)?;
-        lists.push(Piped::new(
-            "tools/list",
-            process,
-            &Asked::new("tools/list", json!({})),
-            r#""tools":"#,
-        )?);
+    let mut all: [Turns; 4] = Default::default();
+    for _ in 0..setting.rounds(TURNS) {
+        for ((components, tools), turns) in stores.into_iter().zip(&mut all) {
+            turn(setting, components, tools, turns)?;
+        }
     }
-    let listed = in_turns(&mut lists, |list| measure(setting.rounds(LISTS), || list.call()))?;
+    let least = |medians: Vec<Duration>| medians.into_iter().min().unwrap_or_default();
+    let grown = all.map(|turns| Grown {
+        start: Times::new(turns.start).median(),
+        list: least(turns.list),
+        line: least(turns.line),
+        call: least(turns.call),
+    });
+    Ok(grown.into())
+}
+
+fn turn(setting: &Setting, components: usize, tools: usize, turns: &mut Turns) -> Result<()> {
+    let (mut process, start) = listed(&setting.store(components, tools)?.home)?;
+    turns.start.push(start);
+    let median = |rounds, road: &mut Piped| anyhow::Ok(measure(setting.rounds(rounds), || road.call())?.median());
+
+    let list = Asked::new("tools/list", json!({}));
+    let file = setting.scratch.path().join("list.json");
+    fs::write(&file, process.ask(&list)?)?;
+    let mut told = Piped::new("tools/list", process, &list, r#""tools":"#)?;
+    turns.list.push(median(LISTS, &mut told)?);
+
     let (tool, arguments, expected) = tiny_call(0);
-    let asked = Asked::call(&tool, &arguments);
-    let calls = lists
-        .into_iter()
-        .map(|list| Piped::new("a call", list.process, &asked, &expected));
-    let mut calls: Vec<Piped> = calls.collect::<Result<_>>()?;
-    let called = in_turns(&mut calls, |call| measure(setting.rounds(CALLS), || call.call()))?;
-    let grown = starts.into_iter().zip(listed).zip(called);
-    Ok(grown
-        .map(|((start, listed), called)| Grown {
-            start,
-            list: listed.median(),
-            call: called.median(),
-        })
-        .collect())
+    let mut called = Piped::new("a call", told.process, &Asked::call(&tool, &arguments), &expected)?;
+    turns.call.push(median(CALLS, &mut called)?);
+
+    let constant = Process::start(Command::new(env!("CARGO_BIN_EXE_constant-answer")).arg(&file))?;
+    let mut line = Piped::new("a constant line", constant, &list, r#""tools":"#)?;
+    turns.line.push(median(LISTS, &mut line)?);
+    Ok(())
 }

@@ -212,13 +212,10 @@ fn row(table: &mut Table, count: &str, era: Era, started: &Summary) {
     ]);
 }
 
-/// How long a store takes from the start of the process to the list of its tools.
-pub(crate) fn listed_after(home: &Home, rounds: usize) -> Result<Duration> {
-    let mut starts = Starts::default();
-    for _ in 0..rounds {
-        let begin = Instant::now();
-        let mut process = home.serve(&[], &[])?;
-        open_and_list(&mut process, Era::Session, begin, &mut starts)?;
-    }
-    Ok(Summary::from(starts).listed.median())
+/// A server that has told what tools there are, and how long that took from its start.
+pub(crate) fn listed(home: &Home) -> Result<(Process, Duration)> {
+    let begin = Instant::now();
+    let mut process = home.serve(&[], &[])?;
+    let listed = open_and_list(&mut process, Era::Session, begin, &mut Starts::default())?;
+    Ok((process, listed))
 }

@@ -96,7 +96,7 @@ impl SealKey {
 }
 
 /// A MAC and no hash: nobody can make a seal without the key, and that is all that is asked of it. With the AES instructions that
-/// processors have it takes a sixth of the time of a hash.
+/// processors have it takes a fifth of the time of a hash.
 struct FileSealer(Aegis128LMac<{ blake3::OUT_LEN }>);
 
 impl FileSealer {
