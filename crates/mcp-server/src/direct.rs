@@ -1,7 +1,7 @@
-//! The short road of a call.
+//! The short road of a call, and of a list of tools.
 //!
 //! rmcp's loop hands a request from task to task: to one that handles it, back to the loop, to one that sends the answer. That takes
-//! longer than most guests do. A transport that knows the session takes calls of tools past the loop. What answers them is the same:
+//! longer than most guests do. A transport that knows the session takes these past the loop. What answers them is the same:
 //! rmcp's `handle_request`, with all that it checks, and the handler behind it. A call in which there is nothing for rmcp to check, of a
 //! tool that can say nothing but its answer, goes to the handler at once.
 
@@ -60,8 +60,8 @@ impl Direct {
         }
     }
 
-    /// Whether a request can take this road.
-    pub(crate) fn takes(request: &ClientRequest) -> bool {
+    /// Whether a request calls a tool.
+    pub(crate) fn is_call(request: &ClientRequest) -> bool {
         matches!(request, ClientRequest::CallToolRequest(_))
     }
 

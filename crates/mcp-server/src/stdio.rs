@@ -292,7 +292,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
         let Some(direct) = self.direct.get() else {
             return self.pass_on(request, size);
         };
-        if Direct::takes(&request.request) {
+        if Direct::is_call(&request.request) {
             return self.answer(direct.begin_request(request), size).await;
         }
         match direct.list(&request.request) {
@@ -301,7 +301,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
         }
     }
 
-    /// Tells which tools there are. Unlike calls, this does not wait until answers are read: nothing more is read if many are not.
+    /// Tells which tools there are. Unlike calls, this does not wait until answers are read: nothing more is read if many are not. Who asks
+    /// for lists without end, faster than it reads them, hears nothing else meanwhile.
     async fn tell(&mut self, list: List, mut request: Begun, size: usize) {
         if let Some(line) = self.told.line(list, &request.id) {
             return self.out.extend(line.into_iter().flatten());

@@ -1,4 +1,4 @@
-//! Seals: a keyed hash that tells what this program wrote from what something else wrote or damaged.
+//! Seals, which tell what this program wrote from what something else wrote or damaged: a keyed hash, and for large files a MAC.
 //!
 //! The key is made once, lies in the store and never leaves it. Who can read it can already change everything that it protects;
 //! it is there for what comes in from outside: a copied cache, a restored backup, a failing disk.
@@ -61,7 +61,10 @@ impl SealKey {
     /// What computes the seal of a large file. Each name has a key of its own.
     fn for_file(&self, name: &str) -> FileSealer {
         let mut key = [0; 16];
-        self.hasher(name).finalize_xof().fill(&mut key);
+        let mut output = self.hasher(name).finalize_xof();
+        // What comes before would be the seal of nothing under this name, and seals are no secrets.
+        output.set_position(blake3::OUT_LEN as u64);
+        output.fill(&mut key);
         FileSealer(Aegis128LMac::new(&key))
     }
 

@@ -1,7 +1,7 @@
 //! Lists of tools that the client was told, as they stood on the wire.
 //!
 //! Thousands of tools lie scattered over the memory, so that writing them as JSON takes many times as long as sending what was written. What
-//! rmcp made of the first request is kept until something else is offered.
+//! rmcp made of the first request is told again until something else is offered.
 
 use std::io;
 use std::sync::Arc;
