@@ -163,12 +163,20 @@ fn host(target: &Path) -> Result<PathBuf> {
         return Ok(path.into());
     }
     // What cargo has built for this program fits only if it is asked for both: all features of all dependencies are decided together.
-    let status = Command::new(env!("CARGO"))
+    let mut build = Command::new(env!("CARGO"));
+    build
         .args(["build", "--release", "--workspace", "--locked"])
         .args(["--bin", "host", "--bench", "everything", "--target-dir"])
         .arg(target)
-        .current_dir(root())
-        .status()?;
+        .current_dir(root());
+    // What cargo has told this program of its package: build scripts that look at it would think that they are those of another one.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            build.env_remove(&name);
+        }
+    }
+    let status = build.status()?;
     ensure!(status.success(), "`host` could not be built");
     Ok(target.join(format!("release/host{}", std::env::consts::EXE_SUFFIX)))
 }
