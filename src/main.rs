@@ -17,6 +17,10 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
+/// The system's own makes threads wait for each other where many calls are under way.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Serve the functions of any WebAssembly component, or the commands of any program, as MCP tools, in a sandbox that grants nothing by default.
 #[derive(Parser)]
 #[command(version, disable_version_flag = true, max_term_width = 100, arg_required_else_help = true)]

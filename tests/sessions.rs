@@ -316,3 +316,54 @@ fn many_requests_at_once_are_all_answered() {
     }
     server.close_well();
 }
+
+#[test]
+fn calls_in_one_piece_are_answered_like_one_at_a_time() {
+    let home = Home::new();
+    let mut server = home.serve(&[], &["every-type", "trap"].map(guest));
+    server.initialize();
+    let call = |name: &str, arguments: Value| json!({"method": "tools/call", "params": {"name": name, "arguments": arguments}});
+    // Those that nobody can tell apart from others, those that fail in all ways, and what is no call at all.
+    let mut asked: Vec<Value> = (0..20).map(|n| call("add", json!({"a": n, "b": 1}))).collect();
+    asked.extend([
+        call("greet", json!({"name": "x".repeat(10_000)})),
+        call("add", json!({"a": "one"})),
+        call("divide", json!({"a": 7, "b": 0})),
+        call("divide", json!({"a": 7, "b": 2})),
+        call("nobody", json!({})),
+        json!({"method": "ping"}),
+        json!({"method": "tools/list"}),
+    ]);
+    let answer = |mut message: Value| {
+        let id = message.as_object_mut().unwrap().shift_remove("id").unwrap();
+        (id, message)
+    };
+    let line = |id: usize, asked: &Value| {
+        let mut message = asked.clone();
+        message["jsonrpc"] = "2.0".into();
+        message["id"] = id.into();
+        format!("{message}\n")
+    };
+    let expected: Vec<Value> = asked
+        .iter()
+        .map(|asked| {
+            server.send_line(line(0, asked).trim_end());
+            answer(server.receive()).1
+        })
+        .collect();
+    assert_eq!(expected[1]["result"]["structuredContent"], json!({"result": 2}));
+
+    // In another order each time.
+    let ids: Vec<usize> = (1..=20 * asked.len()).collect();
+    let which = |id: usize| id * 7 % asked.len();
+    let all: String = ids.iter().map(|id| line(*id, &asked[which(*id)])).collect();
+    let (sent, mut received) = (all.trim_end().to_owned(), vec![false; ids.len()]);
+    server.send_line(sent);
+    for _ in &ids {
+        let (id, answer) = answer(server.receive());
+        let id = usize::try_from(id.as_u64().unwrap()).unwrap();
+        assert_eq!(answer, expected[which(id)], "{id}");
+        assert!(!std::mem::replace(&mut received[id - 1], true), "{id} was answered twice");
+    }
+    server.close_well();
+}

@@ -37,6 +37,10 @@ use crate::home::{Home, Store};
 use crate::machine::Machine;
 use crate::report::{Report, Section};
 
+/// What is measured in this process has its memory from where `host` has it.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measures one thing.
 type Group = fn(&Setting) -> Result<Section>;
 

@@ -118,10 +118,19 @@ impl Road for Piped {
         self.name
     }
 
+    /// Nothing follows the answer to the only question, and what is in it is not kept: to do that would take longer than some answers.
     fn call(&mut self) -> Result<()> {
         self.process.send(self.question.next())?;
-        self.process.receive()?;
-        Ok(())
+        loop {
+            let stdout = &mut self.process.stdout;
+            let came = stdout.fill_buf()?;
+            ensure!(!came.is_empty(), "the server has gone");
+            let (is_whole, length) = (came.ends_with(b"\n"), came.len());
+            stdout.consume(length);
+            if is_whole {
+                return Ok(());
+            }
+        }
     }
 
     /// Asks anew for all that was answered, with a single write for what came in a single read.

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::handler::{HOST_FAILED, Session};
 use crate::message::ToolCall;
+use crate::stdio::MOST_THREADS;
 
 /// A session in which calls can be made.
 #[derive(Clone)]
@@ -38,6 +39,12 @@ pub(crate) struct List {
     pub(crate) era: Era,
     /// Of what is offered.
     pub(crate) version: u64,
+}
+
+/// How a call goes whose tool can say nothing but its answer, and to which rmcp would have nothing to say.
+pub(crate) struct Silent {
+    tool: Arc<Tool>,
+    era: Era,
 }
 
 /// A request that has begun.
@@ -78,11 +85,22 @@ impl Direct {
 
     /// Begins a call.
     pub(crate) fn begin(&self, call: ToolCall) -> Begun {
-        let silent = self.session.silent_tool(&call.name);
-        match silent.zip(self.era(call.meta.as_ref())) {
-            Some((tool, era)) => self.begin_silent(tool, era, call),
+        match self.silent(&call) {
+            Some(silent) => self.begin_silent(silent, call),
             None => self.begin_request(call.into_request()),
         }
+    }
+
+    /// The short road of a call, if nobody can tell whether it is made before or after those that came with it.
+    pub(crate) fn independent(&self, call: &ToolCall) -> Option<Silent> {
+        self.silent(call).filter(|silent| silent.tool.is_independent(MOST_THREADS))
+    }
+
+    /// The short road of a call, if its tool can say nothing but the answer and rmcp would have nothing to say.
+    fn silent(&self, call: &ToolCall) -> Option<Silent> {
+        let tool = self.session.silent_tool(&call.name)?;
+        let era = self.era(call.meta.as_ref())?;
+        Some(Silent { tool, era })
     }
 
     /// Whose request it is, if rmcp would find nothing wrong with what it says of itself.
@@ -96,8 +114,8 @@ impl Direct {
         is_whole.then_some(Era::Stateless)
     }
 
-    /// Begins a call of a tool that can say nothing but its answer, and to which rmcp would have nothing to say.
-    fn begin_silent(&self, tool: Arc<Tool>, era: Era, call: ToolCall) -> Begun {
+    /// Begins a call on the short road that was found for it.
+    pub(crate) fn begin_silent(&self, Silent { tool, era }: Silent, call: ToolCall) -> Begun {
         let ToolCall {
             id,
             name,
@@ -175,7 +193,7 @@ impl Era {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use lifecycle::{Config, LifecycleManager};
     use rmcp::service::{RunningService, serve_directly};
     use serde_json::{Value, json};
@@ -187,8 +205,15 @@ mod tests {
     const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
+    /// What serves a component, and keeps nothing.
+    pub(crate) fn serving(name: &str, config: Config) -> LifecycleManager {
+        let manager = LifecycleManager::new(Config { home: None, ..config }).unwrap();
+        manager.ensure_component_loaded(&test_guests::path(name).unwrap()).unwrap();
+        manager
+    }
+
     /// The road into a session that a client of this version opened, or nobody; and what keeps it open.
-    fn opened(server: &Server, version: Option<&str>) -> (Direct, RunningService<RoleServer, Arc<Session>>) {
+    pub(crate) fn opened(server: &Server, version: Option<&str>) -> (Direct, RunningService<RoleServer, Arc<Session>>) {
         let session = Arc::new(Session::new(
             server.clone(),
             CancellationToken::new(),
@@ -220,15 +245,7 @@ mod tests {
 
     #[tokio::test]
     async fn both_roads_lead_to_the_same_answer() {
-        let config = Config {
-            home: None,
-            ..Config::default()
-        };
-        let manager = LifecycleManager::new(config).unwrap();
-        manager
-            .ensure_component_loaded(&test_guests::path("every-type").unwrap())
-            .unwrap();
-        let server = Server::new(Arc::new(manager));
+        let server = Server::new(Arc::new(serving("every-type", Config::default())));
         let calls = [
             (TOOL, json!({"value": 5})),
             (TOOL, json!({"value": 500})),

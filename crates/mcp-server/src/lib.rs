@@ -8,6 +8,7 @@ mod conversation;
 mod direct;
 mod handler;
 mod http;
+mod lane;
 mod message;
 mod metrics;
 mod news;

@@ -9,8 +9,9 @@
 mod lines;
 mod lists;
 mod outgoing;
+mod together;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -31,6 +32,8 @@ use tokio_util::sync::CancellationToken;
 use self::lines::{Line, Lines, MAX_LINE};
 use self::lists::ToldLists;
 use self::outgoing::Outgoing;
+pub(crate) use self::together::MOST_THREADS;
+use self::together::{Held, Helpers, WORTH_SHARING};
 use crate::direct::{Begun, Direct, List};
 use crate::handler::{Server, Session};
 use crate::message::{Orphan, Received, answered_by, cancelled_by, parse};
@@ -69,12 +72,13 @@ pub async fn serve(
             lines: lines.clone(),
         }),
         next: None,
-        held: None,
+        held: VecDeque::new(),
         is_open: false,
         direct: Arc::clone(&direct),
         told: ToldLists::default(),
         open: OpenRequests::default(),
         calls: JoinSet::new(),
+        helpers: Helpers::default(),
     };
     let link = Link {
         messages: received,
@@ -171,8 +175,9 @@ struct Wire<R, W> {
     input: Option<Input>,
     /// The message for rmcp that was read last, until there is room for it.
     next: Option<ClientJsonRpcMessage>,
-    /// The request that was read last, and its size, while too many are open. Until then answers and cancellations are still read.
-    held: Option<(Received, usize)>,
+    /// What was read and is not handled yet: lines that came together; or a request, while too many are open. Until then answers and
+    /// cancellations are still read.
+    held: VecDeque<Held>,
     /// Whether rmcp has left the phase in which it takes requests only.
     is_open: bool,
     /// Known once rmcp has opened the session.
@@ -181,6 +186,7 @@ struct Wire<R, W> {
     open: OpenRequests,
     /// Calls that did not end at once.
     calls: JoinSet<()>,
+    helpers: Helpers,
 }
 
 /// Where what is read goes.
@@ -239,7 +245,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
 
     /// Whether there is room for what comes of another line.
     fn may_read(&self) -> bool {
-        let may_be_request = self.held.is_none() || self.has_room_for_a_request();
+        let may_be_request = !self.held.front().is_some_and(Held::is_request) || self.has_room_for_a_request();
         self.input.is_some() && self.next.is_none() && self.out.waiting() < MAX_OPEN_BYTES && may_be_request
     }
 
@@ -249,8 +255,19 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
             if !self.may_read() {
                 return self.input.is_some();
             }
-            let (received, size) = match self.held.take() {
-                Some(held) => held,
+            self.read_together().await;
+            let held = self.held.pop_front();
+            let (received, size) = match held {
+                Some(Held::Answer(line)) => {
+                    self.out.extend(line.ok());
+                    continue;
+                }
+                Some(Held::Open(call, size)) => {
+                    self.go_on(call, size);
+                    continue;
+                }
+                Some(Held::Message(received, size)) => (received, size),
+                Some(Held::Line(line)) => (parse(&line), line.len()),
                 None => match self.lines.next() {
                     Some(Line::Whole(line)) => (parse(line), line.len()),
                     Some(Line::TooLong) => (too_long(), 0),
@@ -258,12 +275,23 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
                 },
             };
             if received.is_request() && !self.has_room_for_a_request() {
-                self.held = Some((received, size));
+                self.held.push_front(Held::Message(received, size));
             } else {
                 self.accept(received, size).await;
             }
         }
         true
+    }
+
+    /// Reads lines that came together on several threads, where calls can be made at once.
+    async fn read_together(&mut self) {
+        if self.held.is_empty()
+            && self.out.has_room()
+            && let Some(direct) = self.direct.get()
+            && let Some(lines) = self.lines.several(WORTH_SHARING, AT_A_TIME)
+        {
+            self.held = self.helpers.read(direct, lines).await;
+        }
     }
 
     async fn accept(&mut self, received: Received, size: usize) {

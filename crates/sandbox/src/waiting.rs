@@ -5,6 +5,7 @@
 //! is thrown away like any other, so nothing is shared. Nothing of a guest runs outside of a call either: only where making an instance
 //! runs none of its code is one made ahead.
 
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -130,22 +131,38 @@ impl Waiting {
     }
 }
 
+thread_local! {
+    /// What the last call that was asked for on this thread left behind. No other thread has it in its caches.
+    static USED: RefCell<Option<Used>> = const { RefCell::new(None) };
+    /// Somebody will come and tidy up.
+    static IS_EXPECTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Puts aside what a call left behind. Gives what was there.
+fn put_aside(used: Option<Used>) -> Option<Used> {
+    USED.with(|aside| aside.replace(used))
+}
+
+/// Whoever tidies up a thread. Does so when it is dropped, and therefore also if its turn never comes.
+struct Tidier;
+
+impl Drop for Tidier {
+    fn drop(&mut self) {
+        IS_EXPECTED.set(false);
+        drop(put_aside(None));
+    }
+}
+
 /// What is done before and after the calls of all programs.
 pub(crate) struct Backstage {
     /// Room for what waits to be used or to be taken apart, in parts of which there is one for each instance.
     room: Arc<Semaphore>,
-    /// What the last call left behind.
-    used: Mutex<Option<Used>>,
-    /// Somebody will come and tidy up.
-    is_expected: AtomicBool,
 }
 
 impl Default for Backstage {
     fn default() -> Self {
         Self {
             room: Arc::new(Semaphore::new(MAX_AHEAD as usize)),
-            used: Mutex::default(),
-            is_expected: AtomicBool::new(false),
         }
     }
 }
@@ -157,10 +174,6 @@ impl std::fmt::Debug for Backstage {
 }
 
 impl Backstage {
-    fn put_aside(&self, used: Option<Used>) -> Option<Used> {
-        std::mem::replace(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner), used)
-    }
-
     /// What is left of a call. It is taken apart later if the thread that asked has an answer to write first; else now, or beside the
     /// answer if it took long to make. Runs where the call ended.
     pub(crate) fn leave(&self, program: &Program, mut store: Store<Guest>, room: Option<OwnedSemaphorePermit>) -> Option<Used> {
@@ -183,7 +196,7 @@ impl Backstage {
     }
 
     /// Tidies up after a call, and gets ready for the next one: where guests run, if that takes long; else on this very thread, once it
-    /// has written the answer and has nothing else to do. Of several components that are called until then, one is got ready for.
+    /// has written the answer and has nothing else to do. Of several components that it called until then, one is got ready for.
     pub(crate) fn after_call(
         self: &Arc<Self>,
         guests: &Handle,
@@ -201,17 +214,19 @@ impl Backstage {
             return;
         };
         // What the call before left behind goes now, if calls follow each other so fast that nobody came for it.
-        drop(self.put_aside(Some(used)));
-        if !self.is_expected.swap(true, Ordering::Relaxed) {
+        drop(put_aside(Some(used)));
+        if !IS_EXPECTED.replace(true) {
             let (backstage, guests) = (Arc::clone(self), guests.clone());
-            let (program, walls) = (Arc::clone(program), Arc::clone(walls));
-            here.spawn(async move { backstage.tidy_up(&guests, &program, &walls).await });
+            let (program, walls, tidier) = (Arc::clone(program), Arc::clone(walls), Tidier);
+            here.spawn(async move {
+                drop(tidier);
+                backstage.get_ready(&guests, &program, &walls).await;
+            });
         }
     }
 
-    async fn tidy_up(&self, guests: &Handle, program: &Arc<Program>, walls: &Arc<Confinement>) {
-        self.is_expected.store(false, Ordering::Relaxed);
-        drop(self.put_aside(None));
+    /// Makes an instance for the next call, if there is none.
+    async fn get_ready(&self, guests: &Handle, program: &Arc<Program>, walls: &Arc<Confinement>) {
         // One that waits should hold nothing open. Guests with files do what takes longer than to make an instance.
         if program.starts_silently()
             && walls.directories.are_none()
@@ -367,7 +382,7 @@ mod tests {
             }
             a_moment().await;
         }
-        while sandbox.backstage.used.lock().unwrap().is_some() {
+        while USED.with(|aside| aside.borrow().is_some()) {
             a_moment().await;
         }
         assert_eq!(room_left(), MAX_AHEAD as usize - program.waiting.ready().len());
@@ -381,7 +396,7 @@ mod tests {
         let all = Arc::clone(room).try_acquire_many_owned(MAX_AHEAD).unwrap();
         for _ in 0..10 {
             assert_eq!(count(&sandbox, &program, &walls).await, 1);
-            assert!(sandbox.backstage.used.lock().unwrap().is_none());
+            assert!(USED.with(|aside| aside.borrow().is_none()));
             a_moment().await;
             assert!(program.waiting.ready().is_empty());
         }

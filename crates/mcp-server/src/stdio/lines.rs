@@ -81,6 +81,23 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         newline.and_then(|_| self.rest())
     }
 
+    /// Several lines in one piece, if so many have come.
+    pub(super) fn several(&mut self, at_least: usize, at_most: usize) -> Option<Vec<u8>> {
+        self.forget_last();
+        if self.skipping || !self.long.is_empty() {
+            return None;
+        }
+        let available = self.read.buffer();
+        let newlines = memchr::memchr_iter(b'\n', available).take(at_most);
+        let (count, last) = newlines.enumerate().last()?;
+        if count + 1 < at_least {
+            return None;
+        }
+        let lines = available.get(..=last)?.to_vec();
+        Pin::new(&mut self.read).consume(lines.len());
+        Some(lines)
+    }
+
     /// What came in pieces. The last line counts without its newline too: that is how `printf` ends one.
     fn rest(&mut self) -> Option<Line<'_>> {
         self.long_is_taken = true;
@@ -148,6 +165,25 @@ mod tests {
             lines_of(&[b"a\n", &long, b"\nb\n"]).await,
             [some("a\n"), Some([&*long, b"\n"].concat()), some("b\n")]
         );
+    }
+
+    #[tokio::test]
+    async fn several_lines_come_in_one_piece() {
+        let (mut write, read) = tokio::io::duplex(1 << 10);
+        let mut lines = Lines::new(read);
+        write.write_all(b"a\nb\n\nc\nd").await.unwrap();
+        lines.fill().await;
+        assert_eq!(lines.several(5, 9), None);
+        assert_eq!(lines.next(), Some(Line::Whole(b"a\n")));
+        assert_eq!(lines.several(4, 9), None);
+        assert_eq!(lines.several(2, 2).unwrap(), b"b\n\n");
+        assert_eq!(lines.several(1, 9).unwrap(), b"c\n");
+        assert_eq!((lines.several(1, 9), lines.next()), (None, None));
+        write.write_all(b"d\ne\n").await.unwrap();
+        lines.fill().await;
+        assert_eq!(lines.several(1, 9), None, "the first of them has begun already");
+        assert_eq!(lines.next(), Some(Line::Whole(b"dd\n")));
+        assert_eq!(lines.several(1, 9).unwrap(), b"e\n");
     }
 
     #[tokio::test]

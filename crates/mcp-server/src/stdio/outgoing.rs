@@ -10,7 +10,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 const SMALL: usize = 16 << 10;
 
 /// With more than this waiting, whoever has more to say waits, too.
-const ENOUGH: usize = 64 << 10;
+pub(super) const ENOUGH: usize = 64 << 10;
 
 pub(super) struct Outgoing<W> {
     write: W,

@@ -1,0 +1,34 @@
+//! A thread with a runtime of its own.
+//!
+//! What is asked on it begins on it, and is answered there: from one thread to another and back takes longer than most calls do. Guests that
+//! take longer go on elsewhere, so nobody waits for them here.
+
+use std::io;
+use std::thread;
+
+use tokio::runtime::{Builder, Handle};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The thread ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) runtime: Handle,
+    _end: DropGuard,
+}
+
+impl Lane {
+    pub(crate) fn start(name: &str) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let end = CancellationToken::new();
+        let ended = end.clone();
+        thread::Builder::new().name(name.to_owned()).spawn(move || {
+            runtime.block_on(ended.cancelled());
+            runtime.shutdown_background();
+        })?;
+        Ok(Self {
+            runtime: handle,
+            _end: end.drop_guard(),
+        })
+    }
+}
