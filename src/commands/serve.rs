@@ -58,7 +58,7 @@ fn raise_file_limit() {}
 /// How long a thread waits for the next thing that cannot be done at once: agents think for minutes between two calls.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
 
-/// Serves the one client over stdin and stdout, on this thread alone: from one thread to another and back takes longer than most calls do.
+/// Serves the one client over stdin and stdout on this thread: from one to another and back takes longer than most calls do.
 fn converse(server: Server) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -9,7 +9,7 @@ use command2json::{Captured, Checker, CommandLine, Offer, Target, output_text, o
 use component2json::Val;
 use component2json::{DEFAULT_MAX_TOOL_NAME, Function, ResultError, Returned, json_to_arguments, returned_to_json};
 use policy::{Grants, LimitSettings, Limits, Secrets};
-use sandbox::{CallError, Change, Denied, Finished, Network, Sandbox, Start};
+use sandbox::{CallError, Change, Denied, Finished, Network, Sandbox, Sharing, Start};
 use serde_json::{Value, json};
 use sources::{Client, ClientOptions, FetchError};
 use tokio::sync::{broadcast, watch};
@@ -359,6 +359,20 @@ impl LifecycleManager {
             name: component2json::clean_text(name).unwrap_or_default(),
             nearest: registry.nearest(name),
         })
+    }
+
+    /// Whether nobody can tell, but by a clock, if calls of a tool were made one after the other or so many at a time: they remember nothing,
+    /// reach nothing, are written down nowhere, will be short, and would find room to wait.
+    pub fn is_independent(&self, tool: &Tool, at_a_time: u32) -> bool {
+        let walls = &tool.component.confinement;
+        let has_room = |limits: &Limits| limits.max_waiting_calls >= at_a_time;
+        self.audit.is_none()
+            && tool.is_silent()
+            && tool.is_short()
+            && walls.sharing() == Sharing::Fresh
+            && walls.grants().is_empty()
+            && has_room(walls.limits())
+            && has_room(self.compiler.sandbox.limits())
     }
 
     /// Calls a tool. Dropping the future stops the guest.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use command2json::{CommandTool, Offer, Target};
 use component2json::{Function, Icon, NameParts, ToolMetadata, ToolName, nearest_first, tool_names, tool_names_unlike};
-use sandbox::Sharing;
 
 use crate::id::ComponentId;
 use crate::loaded::{Code, Loaded, Origin};
@@ -82,17 +81,6 @@ impl Tool {
     /// Whether a call can say nothing but its answer. A program could be asked how much it has printed.
     pub fn is_silent(&self) -> bool {
         matches!(self.action, Action::Function(_)) && self.is_plain()
-    }
-
-    /// Whether nobody can tell if calls were made one after the other, or so many at a time: they remember nothing, reach nothing, wait for
-    /// no place, and will be short.
-    pub fn is_independent(&self, at_a_time: u32) -> bool {
-        let walls = &self.component.confinement;
-        self.is_silent()
-            && self.is_short()
-            && walls.sharing() == Sharing::Fresh
-            && walls.grants().is_empty()
-            && walls.limits().max_concurrent_calls.get() >= at_a_time
     }
 
     /// Whether the next call will be short, as far as the last ones tell.

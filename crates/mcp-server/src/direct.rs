@@ -18,11 +18,11 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, Service};
+use tokio::task::coop::unconstrained;
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::{HOST_FAILED, Session};
 use crate::message::ToolCall;
-use crate::stdio::MOST_THREADS;
 
 /// A session in which calls can be made.
 #[derive(Clone)]
@@ -91,9 +91,10 @@ impl Direct {
         }
     }
 
-    /// The short road of a call, if nobody can tell whether it is made before or after those that came with it.
-    pub(crate) fn independent(&self, call: &ToolCall) -> Option<Silent> {
-        self.silent(call).filter(|silent| silent.tool.is_independent(MOST_THREADS))
+    /// The short road of a call, if nobody can tell whether it is made before, after or beside those that came with it, so many at a time.
+    pub(crate) fn independent(&self, call: &ToolCall, at_a_time: u32) -> Option<Silent> {
+        let silent = self.silent(call)?;
+        self.session.is_independent(&silent.tool, at_a_time).then_some(silent)
     }
 
     /// The short road of a call, if its tool can say nothing but the answer and rmcp would have nothing to say.
@@ -164,7 +165,9 @@ impl Begun {
 
     /// The answer, if it is there without waiting for anything.
     pub(crate) async fn at_once(&mut self) -> Option<ServerJsonRpcMessage> {
-        let polled = std::future::poll_fn(|context| Poll::Ready(self.answer.as_mut().poll(context))).await;
+        // Calls that came before it should not make this one look long.
+        let mut answer = unconstrained(self.answer.as_mut());
+        let polled = std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut answer).poll(context))).await;
         match polled {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,

@@ -426,6 +426,11 @@ impl Session {
         self.server.manager.tool(name).ok().filter(|tool| tool.is_silent())
     }
 
+    /// Whether nobody can tell, but by a clock, if calls of a tool were made one after the other or so many at a time.
+    pub(crate) fn is_independent(&self, tool: &LoadedTool, at_a_time: u32) -> bool {
+        self.server.manager.is_independent(tool, at_a_time)
+    }
+
     /// Has a guest do something that it may ask questions for.
     async fn with_questions<T: Send + 'static>(
         &self,

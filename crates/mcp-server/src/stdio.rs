@@ -4,7 +4,8 @@
 //! comes before the first request. This one answers the former and passes over the latter. Nothing but messages is ever written.
 //!
 //! One task has both pipes, the [`Wire`]. Calls of tools, and requests for the list of them, take the [short road](crate::direct): those
-//! that end at once are read, answered and written without leaving it. Everything else goes to rmcp, by the [`Link`].
+//! that end at once are read, answered and written without leaving it, but for many that came together, which are
+//! [shared out](together). Everything else goes to rmcp, by the [`Link`].
 
 mod lines;
 mod lists;
@@ -32,7 +33,6 @@ use tokio_util::sync::CancellationToken;
 use self::lines::{Line, Lines, MAX_LINE};
 use self::lists::ToldLists;
 use self::outgoing::Outgoing;
-pub(crate) use self::together::MOST_THREADS;
 use self::together::{Held, Helpers, WORTH_SHARING};
 use crate::direct::{Begun, Direct, List};
 use crate::handler::{Server, Session};
@@ -78,7 +78,7 @@ pub async fn serve(
         told: ToldLists::default(),
         open: OpenRequests::default(),
         calls: JoinSet::new(),
-        helpers: Helpers::default(),
+        helpers: Helpers::new(),
     };
     let link = Link {
         messages: received,
@@ -256,10 +256,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
                 return self.input.is_some();
             }
             self.read_together().await;
-            let held = self.held.pop_front();
-            let (received, size) = match held {
+            let (received, size) = match self.held.pop_front() {
                 Some(Held::Answer(line)) => {
-                    self.out.extend(line.ok());
+                    self.out.extend(line);
                     continue;
                 }
                 Some(Held::Open(call, size)) => {
@@ -286,7 +285,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
     /// Reads lines that came together on several threads, where calls can be made at once.
     async fn read_together(&mut self) {
         if self.held.is_empty()
+            && self.helpers.are_there()
             && self.out.has_room()
+            && self.has_room_for_a_request()
             && let Some(direct) = self.direct.get()
             && let Some(lines) = self.lines.several(WORTH_SHARING, AT_A_TIME)
         {

@@ -132,7 +132,8 @@ impl Waiting {
 }
 
 thread_local! {
-    /// What the last call that was asked for on this thread left behind. No other thread has it in its caches.
+    /// What the last call that was asked for on this thread left behind. No other thread has it in its caches. A thread has one runtime, which
+    /// ends on it, and with it what is here.
     static USED: RefCell<Option<Used>> = const { RefCell::new(None) };
     /// Somebody will come and tidy up.
     static IS_EXPECTED: Cell<bool> = const { Cell::new(false) };
