@@ -215,7 +215,8 @@ fn build_library(file: &Path) -> Option<PathBuf> {
 fn is_built(script: &str, out: &Path) -> bool {
     let root = crate::root();
     let mut command = Command::new(root.join(script));
-    command.arg(out);
+    // Cargo's own: a compiler of the toolchain that the script brings would take that of this one for its own.
+    command.arg(out).env_remove("LD_LIBRARY_PATH");
     if std::env::var_os("RUST_WASM_TOOLCHAIN").is_none() {
         command.env("RUST_WASM_TOOLCHAIN", root.join("test-components/rust-wasm-from-debian.sh"));
     }
