@@ -27,8 +27,7 @@ const CALLS: usize = 500;
 const TOOLS: [usize; 4] = [1, 10, 100, 1_000];
 
 /// Ten times as much may take ten times as long, and a little more because no two measurements are alike.
-const LINEAR: f64 = 10.0 * CHANCE;
-const CHANCE: f64 = 1.2;
+const LINEAR: f64 = 12.0;
 const CONSTANT: f64 = 1.25;
 
 /// What a store takes.
@@ -55,8 +54,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section> {
         "Over stdio. The first list is part of the start; until something else is offered, its bytes are told again to who asks again. Where the system puts a \
          server and its client makes more of a difference than anything here: so each is started {turns} times, the start is the median, and lists and calls \
          are the median of the start that had the most luck. Limits are for ten times as many: ten times as long for lists and starts, and as long as before \
-         for a call (from the least to the most), with some room for chance. Where a program that only writes a line as long takes more than ten times as long \
-         itself, because the line has outgrown the caches, that is the limit of a list."
+         for a call (from the least to the most), with some room for chance."
     ));
     let by_components = grown(setting, COMPONENTS.map(|components| (components, 1)))?;
     let by_tools = grown(setting, TOOLS.map(|tools| (10, tools)))?;
@@ -83,18 +81,16 @@ pub(crate) fn run(setting: &Setting) -> Result<Section> {
         }
         section = section.table(table);
         if let [least, .., before, most] = grown.as_slice() {
-            let growth = |of: fn(&Grown) -> Duration| ratio(of(most), of(before));
-            let linear = |name: &str, over: f64, limit: f64| {
-                Target::at_most(&format!("{name}, ten times as many {what}"), over, limit, Unit::Times)
+            let linear = |name: &str, of: fn(&Grown) -> Duration| {
+                let over = ratio(of(most), of(before));
+                Target::at_most(&format!("{name}, ten times as many {what}"), over, LINEAR, Unit::Times)
                     .because("as long")
                     .minor()
             };
-            // Nobody can tell a line faster than a program that does nothing else.
-            let line = CHANCE * growth(|grown| grown.line);
             let call = ratio(most.call, least.call);
             section = section
-                .target(linear("start", growth(|grown| grown.start), LINEAR))
-                .target(linear("`tools/list` again", growth(|grown| grown.list), line.max(LINEAR)))
+                .target(linear("start", |grown| grown.start))
+                .target(linear("`tools/list` again", |grown| grown.list))
                 .target(
                     Target::at_most(
                         &format!("a call, from the fewest to the most {what}"),

@@ -9,7 +9,7 @@ use std::thread;
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// The thread ends when this is dropped.
+/// The thread ends when this is dropped. Its runtime is a [current-thread one](Builder::new_current_thread).
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) runtime: Handle,
@@ -17,8 +17,8 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn start(name: &str) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+    pub(crate) fn start(name: &str, mut runtime: Builder) -> io::Result<Self> {
+        let runtime = runtime.build()?;
         let handle = runtime.handle().clone();
         let end = CancellationToken::new();
         let ended = end.clone();

@@ -3,7 +3,7 @@
 use std::io;
 use std::thread;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Builder, Handle};
 
 use crate::lane::Lane;
 
@@ -16,7 +16,12 @@ pub(super) struct Lanes {
 impl Lanes {
     pub(super) fn start() -> io::Result<Self> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let all = (0..cores).map(|_| Lane::start("http")).collect::<io::Result<_>>()?;
+        let start = |_| {
+            let mut runtime = Builder::new_current_thread();
+            runtime.enable_all();
+            Lane::start("http", runtime)
+        };
+        let all = (0..cores).map(start).collect::<io::Result<_>>()?;
         Ok(Self { all, next: 0 })
     }
 

@@ -6,10 +6,12 @@
 //! answer, stay on one thread.
 
 use std::collections::VecDeque;
+use std::io;
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
 use super::outgoing::ENOUGH;
@@ -66,7 +68,7 @@ impl Helpers {
     fn all(&mut self) -> &[Lane] {
         self.lanes.get_or_insert_with(|| {
             // Where no more threads can be had, there is less help.
-            (0..self.count).filter_map(|_| Lane::start("calls").ok()).collect()
+            (0..self.count).filter_map(|_| helper().ok()).collect()
         })
     }
 
@@ -89,6 +91,13 @@ impl Helpers {
         }
         work.done().await
     }
+}
+
+/// It waits for work and for clocks. What guests read and write is waited for by their own threads, so that this one has no file open.
+fn helper() -> io::Result<Lane> {
+    let mut runtime = Builder::new_current_thread();
+    runtime.enable_time();
+    Lane::start("calls", runtime)
 }
 
 /// Lines that are shared out.
@@ -371,7 +380,7 @@ mod tests {
     #[tokio::test]
     async fn a_helper_does_what_the_reader_does() {
         let session = session(Config::default());
-        let lane = Lane::start("test").unwrap();
+        let lane = helper().unwrap();
         let all_are_answered = async || {
             let work = Arc::new(Work::new(session.direct.clone(), calls(64).into_bytes()));
             let helping = Arc::clone(&work);
