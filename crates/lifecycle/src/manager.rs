@@ -595,12 +595,14 @@ impl LifecycleManager {
                 missing.cloned().collect::<Vec<_>>()
             });
             for loaded in missing.await.unwrap_or_default() {
-                if let Err(error) = loaded
+                let compiled = loaded
                     .revision
                     .compile_ahead(&self.compiler, loaded.confinement.limits())
-                    .await
-                {
-                    tracing::warn!(component = %loaded.id, "{error}");
+                    .await;
+                match compiled {
+                    // At the end nobody needs it any more.
+                    Ok(()) | Err(ExecuteError::Stopped) => {}
+                    Err(error) => tracing::warn!(component = %loaded.id, "{error}"),
                 }
             }
             if changes.changed().await.is_err() {
