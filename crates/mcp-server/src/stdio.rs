@@ -9,6 +9,7 @@
 
 mod lines;
 mod lists;
+mod lull;
 mod outgoing;
 mod together;
 
@@ -26,12 +27,13 @@ use rmcp::{RoleServer, ServiceExt};
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines, MAX_LINE};
 use self::lists::ToldLists;
+use self::lull::Lull;
 use self::outgoing::Outgoing;
 use self::together::{Held, Helpers, WORTH_SHARING};
 use crate::direct::{Begun, Direct, List};
@@ -199,6 +201,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
     /// Reads, answers and writes until the client has ended its side and has got what it waits for.
     async fn run(mut self, ended: &CancellationToken) -> io::Result<()> {
         let mut give_up = Instant::now();
+        let mut lull = Lull::new();
         loop {
             let has_more = self.handle_lines().await;
             if !has_more && self.lines.has_ended() && self.next.is_none() && self.input.take().is_some() {
@@ -214,15 +217,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
                 biased;
                 written = self.out.progress(), if !self.out.is_done() => {
                     written?;
-                    give_up = Instant::now() + PATIENCE;
+                    let now = Instant::now();
+                    give_up = now + PATIENCE;
+                    if self.out.is_done() && self.open.is_empty() {
+                        lull.begin(now);
+                    }
                 }
                 said = self.said.recv(), if has_room => match said {
                     Some(said) => self.say(said),
                     None => break,
                 },
                 is_taken = hand_over(&self.input, &mut self.next), if self.next.is_some() => if !is_taken { break },
-                () = self.lines.fill(), if reads && !has_more && !self.lines.has_ended() => {}
+                () = self.lines.fill(), if reads && !has_more && !self.lines.has_ended() => lull.end(Instant::now()),
                 () = std::future::ready(()), if has_more && may_read => {}
+                () = yield_now(), if lull.is_watched(Instant::now()) => {}
                 () = sleep_until(give_up), if !reads && has_work_left => {
                     if !self.out.is_done() {
                         return Err(io::ErrorKind::TimedOut.into());
@@ -415,6 +423,10 @@ impl OpenRequests {
     /// Whether there is room for another, with so many bytes of answers that are not read yet.
     fn has_room_beside(&self, unread: usize) -> bool {
         self.requests.len() < MAX_OPEN_REQUESTS && self.size + unread < MAX_OPEN_BYTES
+    }
+
+    fn is_empty(&self) -> bool {
+        self.requests.is_empty()
     }
 
     fn begin(&mut self, id: RequestId, size: usize, cancelled: Option<CancellationToken>) {
