@@ -362,10 +362,10 @@ impl LifecycleManager {
     }
 
     /// Whether nobody can tell, but by a clock, if calls of a tool were made one after the other or so many at a time: they remember nothing,
-    /// reach nothing, are written down nowhere, will be short, and would find room to wait.
+    /// reach nothing, are in no audit, will be short, and would find places or room to wait for one.
     pub fn is_independent(&self, tool: &Tool, at_a_time: u32) -> bool {
         let walls = &tool.component.confinement;
-        let has_room = |limits: &Limits| limits.max_waiting_calls >= at_a_time;
+        let has_room = |limits: &Limits| limits.max_concurrent_calls.get() >= at_a_time && limits.max_waiting_calls >= at_a_time;
         self.audit.is_none()
             && tool.is_silent()
             && tool.is_short()

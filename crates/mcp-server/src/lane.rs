@@ -4,6 +4,7 @@
 //! take longer go on elsewhere, so nobody waits for them here.
 
 use std::io;
+use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use tokio::runtime::{Builder, Handle};
@@ -18,16 +19,22 @@ pub(crate) struct Lane {
 
 impl Lane {
     pub(crate) fn start(name: &str, mut runtime: Builder) -> io::Result<Self> {
-        let runtime = runtime.build()?;
-        let handle = runtime.handle().clone();
         let end = CancellationToken::new();
         let ended = end.clone();
+        let (started, starting) = sync_channel(1);
         thread::Builder::new().name(name.to_owned()).spawn(move || {
-            runtime.block_on(ended.cancelled());
+            // On this thread, and not where a runtime that is in use forbids to drop another if no thread can be had.
+            let runtime = match runtime.build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(started.send(Err(error))),
+            };
+            if started.send(Ok(runtime.handle().clone())).is_ok() {
+                runtime.block_on(ended.cancelled());
+            }
             runtime.shutdown_background();
         })?;
         Ok(Self {
-            runtime: handle,
+            runtime: starting.recv().map_err(io::Error::other)??,
             _end: end.drop_guard(),
         })
     }

@@ -9,6 +9,7 @@ mod direct;
 mod handler;
 mod http;
 mod lane;
+mod lull;
 mod message;
 mod metrics;
 mod news;

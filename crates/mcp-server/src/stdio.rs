@@ -9,7 +9,6 @@
 
 mod lines;
 mod lists;
-mod lull;
 mod outgoing;
 mod together;
 
@@ -33,11 +32,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines, MAX_LINE};
 use self::lists::ToldLists;
-use self::lull::Lull;
 use self::outgoing::Outgoing;
 use self::together::{Held, Helpers, WORTH_SHARING};
 use crate::direct::{Begun, Direct, List};
 use crate::handler::{Server, Session};
+use crate::lull::Lull;
 use crate::message::{Orphan, Received, answered_by, cancelled_by, parse};
 
 #[derive(Debug, thiserror::Error)]
@@ -271,6 +270,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
                 }
                 Some(Held::Open(call, size)) => {
                     self.go_on(call, size);
+                    // It may wait for a place: one that is free is its own, and not for the lines behind it to queue for.
+                    yield_now().await;
                     continue;
                 }
                 Some(Held::Message(received, size)) => (received, size),

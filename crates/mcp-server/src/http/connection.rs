@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io::{self, IoSlice};
 use std::net::IpAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -15,9 +15,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
+use tokio::task::yield_now;
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::endpoint::{Endpoint, Seat};
+use crate::lull::Lull;
 
 /// How long the head of a request may take, and how long a connection may wait for one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
@@ -50,7 +52,7 @@ pub(super) async fn serve(stream: TcpStream, endpoint: Arc<Endpoint>, is_spare: 
         .max_header_size(MAX_HEAD)
         .max_buf_size(MAX_BUFFER)
         .keep_alive(!is_spare)
-        .serve_connection(TokioIo::new(Patient::new(stream, WRITE_TIMEOUT)), service);
+        .serve_connection(TokioIo::new(Attentive::new(stream, WRITE_TIMEOUT)), service);
     let mut connection = std::pin::pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,
@@ -70,21 +72,30 @@ fn prepare(stream: &TcpStream) -> io::Result<IpAddr> {
     Ok(stream.local_addr()?.ip())
 }
 
-/// A stream whose other side has to read now and then.
-struct Patient<T> {
+/// A stream whose other side has to read now and then, and need not wake anybody if it asks again at once.
+struct Attentive<T> {
     stream: T,
     patience: Duration,
     /// Since when nothing can be written.
     stuck: Option<Pin<Box<Sleep>>>,
+    lull: Lull,
 }
 
-impl<T> Patient<T> {
+impl<T> Attentive<T> {
     fn new(stream: T, patience: Duration) -> Self {
         Self {
             stream,
             patience,
             stuck: None,
+            lull: Lull::new(),
         }
+    }
+
+    fn wrote(&mut self, written: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.lull.begin(Instant::now());
+        }
+        self.watched(written, context)
     }
 
     fn watched<R>(&mut self, written: Poll<io::Result<R>>, context: &mut Context<'_>) -> Poll<io::Result<R>> {
@@ -97,21 +108,29 @@ impl<T> Patient<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Patient<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for Attentive<T> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let now = Instant::now();
+        if read.is_ready() {
+            self.lull.end(now);
+        } else if self.lull.is_watched(now) {
+            // Looks again when all others had their turn: its first poll only sees to that.
+            let _not_yet = pin!(yield_now()).poll(context);
+        }
+        read
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Patient<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for Attentive<T> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watched(written, context)
+        self.wrote(written, context)
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watched(written, context)
+        self.wrote(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -146,7 +165,7 @@ mod tests {
     #[tokio::test]
     async fn whoever_reads_nothing_is_given_up() {
         let (stream, _other_side) = tokio::io::duplex(16);
-        let mut stream = Patient::new(stream, Duration::from_millis(1));
+        let mut stream = Attentive::new(stream, Duration::from_millis(1));
         stream.write_all(&[0; 16]).await.unwrap();
         let error = stream.write_all(&[0]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

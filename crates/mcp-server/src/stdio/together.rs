@@ -240,6 +240,8 @@ impl Drop for Busy<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use lifecycle::{AuditConfig, Config, LifecycleManager};
     use policy::{ByteSize, Grants, LimitSettings};
     use rmcp::RoleServer;
@@ -440,8 +442,12 @@ mod tests {
             all: true,
             ..Grants::default()
         };
-        let limits = LimitSettings {
+        let few_wait = LimitSettings {
             max_waiting_calls: Some(MOST_THREADS - 1),
+            ..LimitSettings::default()
+        };
+        let few_run = LimitSettings {
+            max_concurrent_calls: NonZeroU32::new(MOST_THREADS - 1),
             ..LimitSettings::default()
         };
         let audit = AuditConfig {
@@ -456,7 +462,11 @@ mod tests {
                 ..Config::default()
             },
             Config {
-                limits,
+                limits: few_wait,
+                ..Config::default()
+            },
+            Config {
+                limits: few_run,
                 ..Config::default()
             },
             Config {

@@ -2,8 +2,9 @@
 //!
 //! A thread that waits is put to sleep, and to wake it takes longer than most calls do. Who has just been asked again at once stays awake
 //! for a moment after its answer, and looks for itself whether more has come. One such moment passes in vain for each time that a client
-//! stops asking, and none for a client that thinks between its requests.
+//! stops asking, and none where it thinks for longer between its requests.
 
+use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
@@ -12,8 +13,10 @@ use tokio::time::Instant;
 /// What comes within this was said at once, even if both sides had to be woken up. So long a thread stays awake.
 const AT_ONCE: Duration = Duration::from_micros(150);
 
-pub(super) struct Lull {
-    /// Where there is but one core, the client needs it.
+/// Where there is but one core, the client needs it.
+static HAS_CORES: LazyLock<bool> = LazyLock::new(|| thread::available_parallelism().is_ok_and(|cores| cores.get() > 1));
+
+pub(crate) struct Lull {
     has_cores: bool,
     since: Option<Instant>,
     /// Whether the last one ended at once.
@@ -21,27 +24,27 @@ pub(super) struct Lull {
 }
 
 impl Lull {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            has_cores: thread::available_parallelism().is_ok_and(|cores| cores.get() > 1),
+            has_cores: *HAS_CORES,
             since: None,
             was_short: false,
         }
     }
 
-    /// All that was asked is answered.
-    pub(super) fn begin(&mut self, now: Instant) {
-        self.since = Some(now);
+    /// Something was answered. What else is said before the client says something does not make it longer.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
     }
 
     /// The client has said something.
-    pub(super) fn end(&mut self, now: Instant) {
+    pub(crate) fn end(&mut self, now: Instant) {
         self.was_short = self.is_young(now);
         self.since = None;
     }
 
     /// Whether to look for more without going to sleep.
-    pub(super) fn is_watched(&self, now: Instant) -> bool {
+    pub(crate) fn is_watched(&self, now: Instant) -> bool {
         self.has_cores && self.was_short && self.is_young(now)
     }
 
@@ -73,6 +76,7 @@ mod tests {
         ] {
             lull.begin(now);
             assert_eq!(lull.is_watched(now + almost), stayed_awake);
+            lull.begin(now + almost);
             assert!(!lull.is_watched(now + AT_ONCE), "not for longer than a moment");
             now += pause;
             lull.end(now);
