@@ -7,9 +7,9 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime};
-use std::{fs, thread};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use support::{Home, Server, assert_readable, wait_until};
@@ -161,30 +161,4 @@ fn a_cache_that_is_gone_is_made_again_while_tools_are_served() {
     // Whoever compiles has a look at the last one for a moment.
     wait_until("only what was called is mapped", || mapped(&server) == 3);
     server.close_well();
-}
-
-/// From the start of the process to the answer: what a client waits for.
-#[test]
-#[ignore = "a measurement: run it alone, with --nocapture"]
-fn how_long_a_start_takes() {
-    for count in [1, MANY] {
-        let home = home_with(count);
-        let mut times: Vec<Duration> = (0..20)
-            .map(|_| {
-                let start = Instant::now();
-                let mut server = home.serve(&[], &[]);
-                server.initialize();
-                assert_eq!(server.tool_names().len(), count);
-                let time = start.elapsed();
-                server.close_well();
-                thread::sleep(Duration::from_millis(50));
-                time
-            })
-            .collect();
-        times.sort();
-        println!(
-            "{count} components: median {:?}, fastest {:?}, slowest {:?}",
-            times[10], times[0], times[19]
-        );
-    }
 }
