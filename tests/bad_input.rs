@@ -82,7 +82,10 @@ fn what_is_no_component_is_refused() {
     assert_refused(
         &home,
         &home.file("missing.wasm"),
-        &["missing.wasm` could not be read: No such file or directory"],
+        &[
+            "missing.wasm` could not be read: No such file or directory",
+            "hint: look at the path",
+        ],
     );
     assert_refused(&home, &home.file("missing/missing.wasm"), &["could not be read"]);
 }

@@ -13,7 +13,7 @@ use crate::store::StoreError;
 /// Why a file was not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    #[error("`{shown}` could not be read: {error}", shown = shown(path))]
+    #[error("`{shown}` could not be read: {error}{hint}", shown = shown(path), hint = hint(error))]
     Read { path: PathBuf, error: std::io::Error },
     #[error("`{shown}` is empty\nhint: build or download it again", shown = shown(path))]
     Empty { path: PathBuf },
@@ -153,6 +153,14 @@ impl ExecuteError {
             other => other.to_string(),
         };
         text.lines().next().map(str::to_owned)
+    }
+}
+
+/// What to do about a file that is not there.
+fn hint(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "\nhint: look at the path; `host list` shows what was added, which is named by its id",
+        _ => "",
     }
 }
 

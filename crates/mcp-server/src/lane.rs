@@ -23,7 +23,7 @@ impl Lane {
         let ended = end.clone();
         let (started, starting) = sync_channel(1);
         thread::Builder::new().name(name.to_owned()).spawn(move || {
-            // On this thread, and not where a runtime that is in use forbids to drop another if no thread can be had.
+            // Made here, so that it is never dropped on the thread that asks for it: inside of a runtime that panics.
             let runtime = match runtime.build() {
                 Ok(runtime) => runtime,
                 Err(error) => return drop(started.send(Err(error))),

@@ -37,10 +37,12 @@ impl Lull {
         self.since.get_or_insert(now);
     }
 
-    /// The client has said something.
+    /// The client has said something, or a part of it: what follows in the same request changes nothing.
     pub(crate) fn end(&mut self, now: Instant) {
-        self.was_short = self.is_young(now);
-        self.since = None;
+        if self.since.is_some() {
+            self.was_short = self.is_young(now);
+            self.since = None;
+        }
     }
 
     /// Whether to look for more without going to sleep.
@@ -79,8 +81,11 @@ mod tests {
             lull.begin(now + almost);
             assert!(!lull.is_watched(now + AT_ONCE), "not for longer than a moment");
             now += pause;
-            lull.end(now);
-            assert!(!lull.is_watched(now), "there is something to do");
+            for _ in 0..2 {
+                lull.end(now);
+                assert!(!lull.is_watched(now), "there is something to do");
+                now += AT_ONCE;
+            }
         }
         lull.begin(now);
         assert!(lull.is_watched(now));
