@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use component2json::ArgumentErrors;
 use policy::ByteSize;
 use sandbox::{CallError, Capabilities, CodeError};
+use tokio::task::JoinError;
 
 use crate::audit::{AuditError, Outcome};
 use crate::id::ComponentId;
@@ -156,6 +157,16 @@ impl ExecuteError {
     }
 }
 
+/// A task of ours had no result.
+impl From<JoinError> for ExecuteError {
+    fn from(error: JoinError) -> Self {
+        match error.is_panic() {
+            true => CallError::HostPanic.into(),
+            false => Self::Stopped,
+        }
+    }
+}
+
 /// What to do about a file that is not there.
 fn hint(error: &std::io::Error) -> &'static str {
     match error.kind() {
@@ -184,5 +195,23 @@ fn known(names: &[String]) -> String {
     match names {
         [] => "; no tools are loaded".to_owned(),
         names => format!("; there is {}", backticked(names)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::{JoinHandle, spawn};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_failure_of_ours_is_told_apart_from_the_end() {
+        let failed: JoinHandle<()> = spawn(async { panic!("on purpose") });
+        let error = ExecuteError::from(failed.await.unwrap_err());
+        assert!(matches!(error, ExecuteError::Call(CallError::HostPanic)), "{error:?}");
+        let stopped: JoinHandle<()> = spawn(std::future::pending());
+        stopped.abort();
+        let error = ExecuteError::from(stopped.await.unwrap_err());
+        assert!(matches!(error, ExecuteError::Stopped), "{error:?}");
     }
 }

@@ -88,7 +88,7 @@ impl Revision {
             let make = async || {
                 let (compiler, revision) = (compiler.clone(), Arc::clone(&revision));
                 let made = tokio::task::spawn_blocking(move || revision.link(&compiler, within)).await;
-                match made.map_err(|_| ExecuteError::Stopped)? {
+                match made? {
                     Ok(code) => Ok(Ok(code)),
                     Err(ExecuteError::Code(error)) if error.lasts() => Ok(Err(error)),
                     Err(passing) => Err(passing),
@@ -96,7 +96,7 @@ impl Revision {
             };
             Ok(revision.code.get_or_try_init(make).await?.clone()?)
         });
-        loading.await.map_err(|_| ExecuteError::Stopped)?
+        loading.await?
     }
 
     /// The code, if it is linked already.
@@ -141,7 +141,7 @@ impl Revision {
             let Metadata { digest, interface, .. } = &revision.metadata;
             compiler.compile_once(digest, interface.code_kind(), within, || revision.bytes())
         });
-        compiling.await.map_err(|_| ExecuteError::Stopped)?
+        compiling.await?
     }
 
     /// The bytes, which the tools that were promised belong to.
