@@ -33,6 +33,11 @@ impl Gate {
         self.permits.available_permits() == 0 && self.waiting.load(Ordering::SeqCst) >= self.max_waiting
     }
 
+    /// Whether one runs and nobody waits.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.permits.available_permits() + 1 == self.running as usize && self.waiting.load(Ordering::SeqCst) == 0
+    }
+
     /// Waits for a place, for no longer than a call may take.
     pub(crate) async fn enter(&self, limits: &Limits) -> Result<OwnedSemaphorePermit, CallError> {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {

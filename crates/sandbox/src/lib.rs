@@ -198,6 +198,6 @@ impl Sandbox {
             drop(entered);
             finished
         };
-        self.guests.run(pace, call).await
+        self.guests.run(pace, || self.gate.is_alone(), call).await
     }
 }

@@ -1,13 +1,16 @@
 //! Where guests run.
 //!
 //! They have threads of their own, so that a busy guest does not keep the protocol waiting. A call that may be short begins on the
-//! thread that asks for it; if it is not at its end when the guest is first interrupted, or has to wait, it goes on where guests run.
+//! thread that asks for it, and so does a longer one that is alone; if it is not at its end when the guest is first interrupted, or has to
+//! wait, it goes on where guests run.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+
+use tokio::task::yield_now;
 
 use crate::error::CallError;
 use crate::invoke::Finished;
@@ -32,10 +35,11 @@ impl GuestThreads {
         self.0.as_ref()
     }
 
-    /// Runs a call: a panic in it is one failed call, and dropping the future ends it.
+    /// Runs a call: a panic in it is one failed call, and dropping the future ends it. `is_alone` tells whether no other runs or waits.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         pace: &Pace,
+        is_alone: impl Fn() -> bool,
         call: impl Future<Output = Finished<T>> + Send + 'static,
     ) -> Finished<T> {
         let Some(runtime) = &self.0 else {
@@ -46,7 +50,13 @@ impl GuestThreads {
             let finished = call.await;
             (finished, begun.elapsed())
         });
-        let ended = if pace.may_be_short() {
+        let begins_here = pace.may_be_short()
+            || pace.is_brief() && {
+                // What was asked together with it gets its turn before it is known to be alone.
+                yield_now().await;
+                is_alone()
+            };
+        let ended = if begins_here {
             match std::future::poll_fn(|context| Poll::Ready(poll_here(runtime, &mut call, context))).await {
                 Poll::Ready(ended) => ended,
                 Poll::Pending => {
@@ -122,7 +132,12 @@ impl<T> Drop for AbortOnDrop<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use policy::Limits;
+
     use super::*;
+    use crate::gate::Gate;
 
     #[tokio::test]
     async fn a_panic_is_one_failed_call_wherever_it_runs() {
@@ -131,7 +146,7 @@ mod tests {
         long.took(None);
         assert!(unknown.may_be_short() && !long.may_be_short());
         for pace in [long, unknown] {
-            let finished: Finished<()> = threads.run(&pace, async { panic!("on purpose") }).await;
+            let finished: Finished<()> = threads.run(&pace, || true, async { panic!("on purpose") }).await;
             assert!(matches!(finished.result, Err(CallError::HostPanic)), "{finished:?}");
         }
         // One that begins here and goes on there.
@@ -140,7 +155,34 @@ mod tests {
             tokio::task::yield_now().await;
             panic!("on purpose")
         };
-        let finished: Finished<()> = threads.run(&unknown, call).await;
+        let finished: Finished<()> = threads.run(&unknown, || true, call).await;
         assert!(matches!(finished.result, Err(CallError::HostPanic)), "{finished:?}");
+    }
+
+    #[tokio::test]
+    async fn a_brief_call_stays_here_while_it_is_alone() {
+        let (threads, limits) = (GuestThreads::start().unwrap(), Limits::default());
+        let gate = Gate::new(4, &limits);
+        let pace = Pace::default();
+        while !pace.is_brief() {
+            pace.took(Some(Duration::from_micros(500)));
+        }
+        assert!(!pace.may_be_short());
+        let call = async || {
+            let _place = gate.enter(&limits).await.unwrap();
+            let thread = async {
+                Finished {
+                    result: Ok(thread::current().id()),
+                    denied: Vec::new(),
+                }
+            };
+            let finished = threads.run(&pace, || gate.is_alone(), thread).await;
+            finished.result.unwrap()
+        };
+        let here = thread::current().id();
+        assert_eq!(call().await, here);
+        // The other is asked for before the first begins, and may be alone once that has ended.
+        let (first, _) = tokio::join!(call(), call());
+        assert_ne!(first, here);
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::yield_now;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -196,8 +197,8 @@ impl Backstage {
         None
     }
 
-    /// Tidies up after a call, and gets ready for the next one: where guests run, if that takes long; else on this very thread, once it
-    /// has written the answer and has nothing else to do. Of several components that it called until then, one is got ready for.
+    /// Tidies up after a call, and gets ready for the next one, once the answer is written: where guests run, if that takes long; else on this
+    /// very thread. Of several components that it called until then, one is got ready for.
     pub(crate) fn after_call(
         self: &Arc<Self>,
         guests: &Handle,
@@ -205,25 +206,39 @@ impl Backstage {
         walls: &Arc<Confinement>,
         used: Option<Used>,
     ) {
-        if program.waiting.is_slow() && walls.sharing == Sharing::Fresh {
-            self.make_ahead(guests, program, walls);
+        let is_slow = program.waiting.is_slow() && walls.sharing == Sharing::Fresh;
+        if used.is_none() && !is_slow {
+            return;
         }
-        let Some(used) = used else { return };
         // On threads that share their work the rest of the answer may be somewhere else already.
         let here = Handle::try_current().ok();
         let Some(here) = here.filter(|here| here.runtime_flavor() == RuntimeFlavor::CurrentThread) else {
+            if is_slow {
+                self.make_ahead(guests, program, walls);
+            }
             return;
         };
-        // What the call before left behind goes now, if calls follow each other so fast that nobody came for it.
-        drop(put_aside(Some(used)));
-        if !IS_EXPECTED.replace(true) {
-            let (backstage, guests) = (Arc::clone(self), guests.clone());
-            let (program, walls, tidier) = (Arc::clone(program), Arc::clone(walls), Tidier);
-            here.spawn(async move {
-                drop(tidier);
-                backstage.get_ready(&guests, &program, &walls).await;
-            });
+        if used.is_some() {
+            // What the call before left behind goes now, if calls follow each other so fast that nobody came for it.
+            drop(put_aside(used));
         }
+        let tidier = (!IS_EXPECTED.replace(true)).then_some(Tidier);
+        if tidier.is_none() && !is_slow {
+            return;
+        }
+        let (backstage, guests) = (Arc::clone(self), guests.clone());
+        let (program, walls) = (Arc::clone(program), Arc::clone(walls));
+        here.spawn(async move {
+            // Whoever writes the answer has to have a turn first.
+            yield_now().await;
+            drop(tidier);
+            if is_slow {
+                // Any earlier, and whoever makes them would have the core that the client is about to need.
+                backstage.make_ahead(&guests, &program, &walls);
+            } else {
+                backstage.get_ready(&guests, &program, &walls).await;
+            }
+        });
     }
 
     /// Makes an instance for the next call, if there is none.
@@ -387,6 +402,24 @@ mod tests {
             a_moment().await;
         }
         assert_eq!(room_left(), MAX_AHEAD as usize - program.waiting.ready().len());
+    }
+
+    #[tokio::test]
+    async fn what_is_slow_to_make_is_made_once_the_answer_is_written() {
+        let sandbox = Sandbox::new(Limits::default()).unwrap();
+        let (program, walls) = (counter(&sandbox, 1), walls(Sharing::Fresh));
+        for _ in 0..ENOUGH {
+            program.waiting.took(SLOW * 2);
+        }
+        sandbox.backstage.after_call(&Handle::current(), &program, &walls, None);
+        assert!(
+            !program.waiting.is_being_made.load(Ordering::Relaxed),
+            "the answer comes first"
+        );
+        while program.waiting.ready().len() < EACH {
+            a_moment().await;
+        }
+        assert_eq!(count(&sandbox, &program, &walls).await, 1);
     }
 
     #[tokio::test]
