@@ -322,8 +322,8 @@ fn row_32_end_with_unread_answers() {
     let home = Home::new();
     for is_closed in [false, true] {
         let mut client = Mute::connect(&home, &[]);
-        // So few that there is room for all: where there is none, the writer waits for ever to be read.
-        let Flood { progress, writer } = client.flood(1, 150);
+        // More than there is room for, so that the writer waits for the server's end; or less, where it is to come to its own.
+        let Flood { progress, writer } = client.flood(1, if is_closed { 300 } else { 150 });
         wait_until("some are sent", || progress.sent.load(Ordering::SeqCst) > 30);
         if is_closed {
             // Nobody can read, and more may come.

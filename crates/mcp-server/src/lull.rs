@@ -32,7 +32,7 @@ impl Lull {
         }
     }
 
-    /// Something was answered. What else is said before the client says something does not make it longer.
+    /// Something was answered, or the first part of it. What else is said before the client says something does not make it longer.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.since.get_or_insert(now);
     }

@@ -50,13 +50,7 @@ impl GuestThreads {
             let finished = call.await;
             (finished, begun.elapsed())
         });
-        let begins_here = pace.may_be_short()
-            || pace.is_brief() && {
-                // What was asked together with it gets its turn before it is known to be alone.
-                yield_now().await;
-                is_alone()
-            };
-        let ended = if begins_here {
+        let ended = if pace.may_be_short() || pace.is_brief() && stays_alone(is_alone).await {
             match std::future::poll_fn(|context| Poll::Ready(poll_here(runtime, &mut call, context))).await {
                 Poll::Ready(ended) => ended,
                 Poll::Pending => {
@@ -77,6 +71,12 @@ impl GuestThreads {
             Err(error) => error.into(),
         }
     }
+}
+
+/// Whether a call is alone even after whatever was asked together with it had its turn.
+async fn stays_alone(is_alone: impl Fn() -> bool) -> bool {
+    yield_now().await;
+    is_alone()
 }
 
 thread_local! {
@@ -181,8 +181,8 @@ mod tests {
         };
         let here = thread::current().id();
         assert_eq!(call().await, here);
-        // The other is asked for before the first begins, and may be alone once that has ended.
-        let (first, _) = tokio::join!(call(), call());
-        assert_ne!(first, here);
+        // What comes in the turn that it gives to others has its place until both have ended.
+        let (thread, _place) = tokio::join!(call(), gate.enter(&limits));
+        assert_ne!(thread, here);
     }
 }
