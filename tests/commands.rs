@@ -261,6 +261,67 @@ fn inspect_has_the_promised_keys() {
     }
 }
 
+/// What a newcomer types off the README, and what it says that comes of it: a command may go on in the next line, and an output that is not
+/// shown to its end closes with `…`.
+fn examples(page: &str) -> Vec<(String, String)> {
+    let mut examples: Vec<(String, String)> = Vec::new();
+    let blocks = page
+        .split("```console\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap());
+    for block in blocks {
+        let mut is_open = false;
+        for line in block.lines() {
+            let is_command = line.starts_with("$ ");
+            if is_command {
+                examples.push((line[2..].to_owned(), String::new()));
+            }
+            let (command, output) = examples.last_mut().unwrap();
+            match (is_command, is_open) {
+                (true, _) => {}
+                (false, true) => *command += &format!("\n{line}"),
+                (false, false) => *output += &format!("{line}\n"),
+            }
+            is_open = command.matches('\'').count() % 2 == 1;
+        }
+    }
+    examples
+}
+
+#[cfg(unix)]
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let home = Home::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let is_here = |command: &str| {
+        let words: Vec<&str> = command.split(' ').collect();
+        matches!(words[..], ["host", "call" | "inspect" | "tools", file, ..] if root.join(file).exists())
+    };
+    let page = fs::read_to_string(root.join("README.md")).unwrap();
+    let shown: Vec<_> = examples(&page).into_iter().filter(|(command, _)| is_here(command)).collect();
+    assert!(shown.len() >= 7, "{shown:?}");
+    for (command, output) in shown {
+        let arguments = command.strip_prefix("host ").unwrap();
+        let host = home.host(&[]);
+        let mut shell = std::process::Command::new("sh");
+        shell
+            .arg("-c")
+            .arg(format!("\"$0\" {arguments} 2>&1"))
+            .arg(host.get_program());
+        for (name, value) in host.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let printed = finish(shell.current_dir(root)).stdout;
+        match output.strip_suffix("…\n") {
+            Some(beginning) => assert!(printed.starts_with(beginning), "{command}\n{printed}"),
+            None => assert_eq!(printed.trim_end(), output.trim_end(), "{command}"),
+        }
+    }
+}
+
 #[test]
 fn embedded_docs_travel_with_the_component() {
     let home = Home::new();

@@ -96,7 +96,7 @@ impl Report {
         };
         let world = exports.scopes.iter().find(|scope| scope.interface.is_none());
         Self {
-            sha256: inspection.digest.to_string(),
+            sha256: inspection.digest.hex(),
             size: inspection.size,
             kind: match program {
                 None => "component",
@@ -273,7 +273,7 @@ fn approximate(bytes: u64) -> String {
 
 fn indented(text: &str, by: usize) -> String {
     text.lines()
-        .map(|line| format!("{}{line}", " ".repeat(by)))
+        .map(|line| format!("{}{line}", " ".repeat(by)).trim_end().to_owned())
         .collect::<Vec<_>>()
         .join("\n")
 }
